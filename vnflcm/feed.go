@@ -64,13 +64,7 @@ type changeRecord struct {
 	Operation *operationRecord `json:"operation,omitempty"` // only what Operation shows of it
 }
 
-func (c changeRecord) index() Index {
-	i := Index{Instance: c.VNF.InstanceID, VNFD: c.VNF.VnfdID, Start: c.Time.UnixNano()}
-	if c.Operation != nil {
-		i.State, i.Operation = string(c.Operation.Occ.OperationState), string(c.Operation.Occ.Operation)
-	}
-	return i
-}
+func (c changeRecord) index() Index { return Index{Start: c.Time.UnixNano()} }
 
 // appendChange adds a change to the feed in the batch that makes it. op is the operation that has entered a state, or nil.
 func (r *records) appendChange(b *Batch, kind ChangeKind, vnf VNFIdentity, op *operationRecord) error {

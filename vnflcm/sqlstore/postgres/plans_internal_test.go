@@ -54,7 +54,8 @@ func TestPlans(t *testing.T) {
 	check("a deletion in an empty table", "vnfkit_records_pkey", false, deletion, "step", []string{step, step + "0"}, []int64{1, 2})
 	server.SQL(t, dsn, `
 		INSERT INTO vnfkit_records (kind, id, version, state, operation, instance, vnfd, start, body)
-			SELECT 'operation', 'o' || n, 1, CASE WHEN n % 1000 = 0 THEN 'PROCESSING' ELSE 'COMPLETED' END, 'HEAL', 'i' || n % 10000, 'd', n, repeat('x', 500)::bytea
+			SELECT 'operation', 'o' || n, 1, CASE WHEN n % 1000 = 0 THEN 'PROCESSING' ELSE 'COMPLETED' END, CASE WHEN n % 5000 = 0 THEN 'SCALE' ELSE 'HEAL' END,
+				'i' || n % 10000, CASE WHEN n % 5000 = 1 THEN 'rare' ELSE 'd' END, n, repeat('x', 500)::bytea
 			FROM generate_series(1, 100000) n;
 		INSERT INTO vnfkit_records (kind, id, version, state, operation, instance, vnfd, start, body)
 			SELECT 'step', 'o' || n * 1000 || '/heal_end/join/w' || w, 1, '', '', '', '', 0, repeat('x', 500)::bytea
@@ -74,6 +75,10 @@ func TestPlans(t *testing.T) {
 		"active operations":           {vnflcm.Query{States: active}, "vnfkit_by_state", true},
 		"the oldest active operation": {vnflcm.Query{States: active, Limit: 1}, "vnfkit_by_state", true},
 		"operations in a rare state":  {vnflcm.Query{States: []string{"FAILED_TEMP"}, Limit: 10}, "vnfkit_by_state", true},
+		"a rare kind":                 {vnflcm.Query{Operations: []string{"SCALE"}, Limit: 10}, "vnfkit_by_operation", true},
+		"a page of several kinds":     {vnflcm.Query{Operations: []string{"SCALE", "HEAL"}, AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_operation", false},
+		"operations of a VNFD":        {vnflcm.Query{VNFD: "rare", Limit: 10}, "vnfkit_by_vnfd", true},
+		"ended operations of it":      {vnflcm.Query{VNFD: "rare", States: []string{"COMPLETED"}, Limit: 10}, "vnfkit_by_vnfd", true},
 		"a page of all":               {vnflcm.Query{AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_start", false},
 		"what is older":               {vnflcm.Query{Before: 500, Limit: 100}, "vnfkit_by_start", false},
 		"a page of several states":    {vnflcm.Query{States: append([]string{"COMPLETED"}, active...), AfterStart: 50_000, AfterID: "o50000", Limit: 100}, "vnfkit_by_state", false},

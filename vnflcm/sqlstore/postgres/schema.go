@@ -43,13 +43,20 @@ BEGIN
 END $$;
 `}
 
+// additions are indexes that a database of any version may have or lack. They also have the state, so that a condition on it reads
+// no rows. Processes of earlier versions continue to use a database that has them.
+const additions = `
+CREATE INDEX IF NOT EXISTS vnfkit_by_vnfd ON vnfkit_records (kind, vnfd, start, id, state) WHERE vnfd <> '';
+CREATE INDEX IF NOT EXISTS vnfkit_by_operation ON vnfkit_records (kind, operation, start, id, state) WHERE operation <> ''`
+
 // migrationLock is the key of the advisory lock that a process holds while it updates the tables.
 const migrationLock = 0x766e666b6974 // "vnfkit"
 
 // oldestServer is the first version of PostgreSQL with 64-bit transaction ids (xid8).
 const oldestServer = 13_00_00
 
-// migrate creates or updates the tables. If they are current, it changes nothing and needs no right to.
+// migrate creates or updates the tables. If they are current, it changes nothing and needs no right to. Indexes that are missing
+// are built if the role may do so: without them lists take longer.
 func migrate(ctx context.Context, conn *pgx.Conn) error {
 	var server int
 	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer`).Scan(&server); err != nil {
@@ -58,13 +65,18 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 	if server < oldestServer {
 		return fmt.Errorf("the server has version %d.%d, vnfkit needs 13 or later", server/10_000, server%10_000)
 	}
-	if version, err := schemaVersion(ctx, conn); err != nil || version == len(migrations) {
+	version, err := schemaVersion(ctx, conn)
+	if err == nil && version < len(migrations) {
+		err = updateTables(ctx, conn)
+	}
+	if err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return err
-		}
+	return addIndexes(ctx, conn)
+}
+
+func updateTables(ctx context.Context, conn *pgx.Conn) error {
+	return locked(ctx, conn, func(tx pgx.Tx) error {
 		// The statement looks the table up even if this session has just not found it, which it remembers until the transaction ends.
 		if _, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS vnfkit_schema (version INTEGER NOT NULL)`); err != nil {
 			return err
@@ -84,6 +96,33 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 		_, err = tx.Exec(ctx, `UPDATE vnfkit_schema SET version = $1`, len(migrations))
 		return err
 	})
+}
+
+// locked calls update in a transaction that no other process updates the tables in at the same time.
+func locked(ctx context.Context, conn *pgx.Conn, update func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		return update(tx)
+	})
+}
+
+// addIndexes builds the indexes that are missing. A role that does not own the table may not build them.
+func addIndexes(ctx context.Context, conn *pgx.Conn) error {
+	var complete bool
+	err := conn.QueryRow(ctx, `SELECT to_regclass('vnfkit_by_vnfd') IS NOT NULL AND to_regclass('vnfkit_by_operation') IS NOT NULL`).Scan(&complete)
+	if err != nil || complete {
+		return err
+	}
+	err = locked(ctx, conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, additions, pgx.QueryExecModeSimpleProtocol) // several statements
+		return err
+	})
+	if hasCode(err, "42501") { // insufficient_privilege
+		return nil
+	}
+	return err
 }
 
 // schemaVersion returns the version of the tables, 0 if there are no tables. An unknown version is an error.

@@ -46,6 +46,25 @@ func TestSchema(t *testing.T) {
 		}
 	})
 
+	t.Run("indexes of a later version", func(t *testing.T) {
+		dsn := server.NewDatabase(t)
+		open(t, dsn, postgres.Options{})
+		const indexes = "SELECT count(*) FROM pg_indexes WHERE tablename = 'vnfkit_records'"
+		all := server.SQL(t, dsn, indexes)
+		server.SQL(t, dsn, "DROP INDEX vnfkit_by_vnfd, vnfkit_by_operation")
+		server.SQL(t, dsn, "CREATE ROLE reader LOGIN PASSWORD 'secret'; GRANT SELECT ON vnfkit_schema, vnfkit_records TO reader; GRANT SELECT, UPDATE ON vnfkit_era TO reader")
+		address, err := url.Parse(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address.User = url.UserPassword("reader", "secret")
+		open(t, address.String(), postgres.Options{}) // may not build them
+		open(t, dsn, postgres.Options{})
+		if got := server.SQL(t, dsn, indexes); got != all {
+			t.Errorf("%s indexes, want %s", got, all)
+		}
+	})
+
 	t.Run("role without the right to create tables", func(t *testing.T) {
 		dsn := server.NewDatabase(t)
 		server.SQL(t, dsn, "CREATE ROLE vnfm LOGIN PASSWORD 'secret'; REVOKE CREATE ON SCHEMA public FROM PUBLIC; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")

@@ -34,6 +34,11 @@ func TestPlans(t *testing.T) {
 		"active operations":         {vnflcm.Query{Kind: "operation", States: active, Limit: 10}, "USING INDEX vnfkit_by_state (kind=? AND state=?)", true},
 		"all active operations":     {vnflcm.Query{Kind: "operation", States: active}, "USING INDEX vnfkit_by_state (kind=? AND state=?)", false},
 		"one state":                 {vnflcm.Query{Kind: "operation", States: active[:1], Before: 5}, "USING INDEX vnfkit_by_state (kind=? AND state=? AND start<?)", false},
+		"one kind of operation":     {vnflcm.Query{Kind: "operation", Operations: []string{"HEAL"}, Limit: 10}, "USING INDEX vnfkit_by_operation (kind=? AND operation=?)", false},
+		"kinds of operations":       {vnflcm.Query{Kind: "operation", Operations: []string{"HEAL", "SCALE"}, Limit: 10}, "USING INDEX vnfkit_by_operation (kind=? AND operation=?)", true},
+		"heals in a state":          {vnflcm.Query{Kind: "operation", Operations: []string{"HEAL"}, States: active, Limit: 10}, "USING INDEX vnfkit_by_operation (kind=? AND operation=?)", false},
+		"instances of a VNFD":       {vnflcm.Query{Kind: "instance", VNFD: "d", Limit: 10}, "USING INDEX vnfkit_by_vnfd (kind=? AND vnfd=?)", false},
+		"instances of it in states": {vnflcm.Query{Kind: "instance", VNFD: "d", States: active, AfterID: "i5", Limit: 10}, "USING INDEX vnfkit_by_vnfd (kind=? AND vnfd=? AND (start,id)>(?,?))", false},
 		"a page of all":             {vnflcm.Query{Kind: "operation", AfterStart: 5, AfterID: "o5", Limit: 100}, "USING INDEX vnfkit_by_start (kind=? AND (start,id)>(?,?))", false},
 		"steps of an operation":     {vnflcm.Query{Kind: "step", Prefix: "o5/"}, "USING INDEX sqlite_autoindex_vnfkit_records_1 (kind=? AND id>? AND id<?)", true},
 	} {

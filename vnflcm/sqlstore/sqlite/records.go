@@ -13,6 +13,8 @@ import (
 
 // schema makes the tables of a store, if they are not there. A record of the feed has its place there in position. The table has
 // rowids because of its bodies: without, the rows themselves are the nodes of the tree of primary keys, which is then deep.
+// The indexes of VNFDs and operations, which are built in files of earlier versions, also have the state, so that a condition on it
+// reads no rows.
 const schema = `
 CREATE TABLE IF NOT EXISTS vnfkit_records (
 	kind      TEXT NOT NULL,
@@ -29,6 +31,8 @@ CREATE TABLE IF NOT EXISTS vnfkit_records (
 CREATE INDEX IF NOT EXISTS vnfkit_by_start ON vnfkit_records (kind, start, id);
 CREATE INDEX IF NOT EXISTS vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE state <> '';
 CREATE INDEX IF NOT EXISTS vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
+CREATE INDEX IF NOT EXISTS vnfkit_by_vnfd ON vnfkit_records (kind, vnfd, start, id, state) WHERE vnfd <> '';
+CREATE INDEX IF NOT EXISTS vnfkit_by_operation ON vnfkit_records (kind, operation, start, id, state) WHERE operation <> '';
 CREATE UNIQUE INDEX IF NOT EXISTS vnfkit_feed ON vnfkit_records (position) WHERE position IS NOT NULL;
 CREATE TABLE IF NOT EXISTS vnfkit_positions (last INTEGER NOT NULL);
 INSERT INTO vnfkit_positions SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM vnfkit_positions);

@@ -30,30 +30,47 @@ func Values(r vnflcm.Record) []any {
 // what stands for the n-th argument.
 func Of(q vnflcm.Query, placeholder func(n int) string) (string, []any) {
 	s := statement{placeholder: placeholder}
-	states := slices.Compact(slices.Sorted(slices.Values(q.States)))
+	parts := split(q)
 	order := "start, id"
-	switch {
-	case q.Prefix != "":
+	if q.Prefix != "" {
 		order = "+start, id" // with the sign no index serves the order: the one of the ids selects
-		s.selectFrom(q, states)
-	case len(states) > 1 && q.Instance == "":
-		// Each part reads the index of states in the order of the list and stops at the limit. With IN a database would have
-		// to read all records in that order, or all records in those states.
-		for i := range states {
-			if i > 0 {
-				s.add(" UNION ALL ")
-			}
-			if q.Limit == 0 {
-				s.selectFrom(q, states[i:i+1])
-				continue
-			}
-			s.add("SELECT * FROM (").selectFrom(q, states[i:i+1]).inOrder(order, q.Limit).add(") AS part")
+	}
+	for i, part := range parts {
+		if i > 0 {
+			s.add(" UNION ALL ")
 		}
-	default:
-		s.selectFrom(q, states)
+		if q.Limit == 0 || len(parts) == 1 {
+			s.selectFrom(part)
+			continue
+		}
+		s.add("SELECT * FROM (").selectFrom(part).inOrder(order, q.Limit).add(") AS part")
 	}
 	s.inOrder(order, q.Limit)
 	return s.text.String(), s.args
+}
+
+// split returns queries that together select what q selects, each with one value for the index that serves it. A part then reads
+// the index in the order of the list and stops at the limit. With IN a database would have to read all records in that order, or
+// all records with those values.
+func split(q vnflcm.Query) []vnflcm.Query {
+	q.States = slices.Compact(slices.Sorted(slices.Values(q.States)))
+	q.Operations = slices.Compact(slices.Sorted(slices.Values(q.Operations)))
+	values := &q.States
+	switch {
+	case q.Prefix != "", q.Instance != "", q.VNFD != "":
+		return []vnflcm.Query{q}
+	case len(q.Operations) > 0:
+		values = &q.Operations
+	}
+	if len(*values) < 2 {
+		return []vnflcm.Query{q}
+	}
+	var parts []vnflcm.Query
+	for _, value := range *values {
+		*values = []string{value}
+		parts = append(parts, q)
+	}
+	return parts
 }
 
 func (s *statement) inOrder(order string, limit int) *statement {
@@ -64,9 +81,8 @@ func (s *statement) inOrder(order string, limit int) *statement {
 	return s
 }
 
-// selectFrom adds a SELECT of the records in one of the states, or in any state if states is empty, without order and
-// limit.
-func (s *statement) selectFrom(q vnflcm.Query, states []string) *statement {
+// selectFrom adds a SELECT of the records that q selects, without order and limit.
+func (s *statement) selectFrom(q vnflcm.Query) *statement {
 	s.add("SELECT " + Columns + " FROM vnfkit_records WHERE kind = ").arg(q.Kind)
 	if q.Prefix != "" {
 		s.add(" AND id >= ").arg(q.Prefix)
@@ -74,15 +90,22 @@ func (s *statement) selectFrom(q vnflcm.Query, states []string) *statement {
 			s.add(" AND id < ").arg(end)
 		}
 	}
-	// A planner uses an index WHERE state <> '' only for a statement that has this condition as text. An instance has fewer
-	// records than a state.
-	if q.Instance == "" && len(states) > 0 && !slices.Contains(states, "") {
+	// A planner uses an index WHERE state <> '' only for a statement that has this condition as text. Where several indexes
+	// could serve, the one that is likely to find the fewest records is named.
+	switch {
+	case q.Instance != "":
+		s.add(" AND instance <> ''")
+	case q.VNFD != "":
+		s.add(" AND vnfd <> ''")
+	case len(q.Operations) > 0 && !slices.Contains(q.Operations, ""):
+		s.add(" AND operation <> ''")
+	case len(q.States) > 0 && !slices.Contains(q.States, ""):
 		s.add(" AND state <> ''")
 	}
-	s.oneOf("state", states)
+	s.oneOf("state", q.States)
 	s.oneOf("operation", q.Operations)
 	if q.Instance != "" {
-		s.add(" AND instance <> ''").oneOf("instance", []string{q.Instance})
+		s.oneOf("instance", []string{q.Instance})
 	}
 	if q.VNFD != "" {
 		s.oneOf("vnfd", []string{q.VNFD})
