@@ -65,6 +65,9 @@ type Query struct {
 	AfterStart int64
 	AfterID    string
 	Limit      int // at most so many records; 0: all
+	// Background says that the list is for a client: a Store with few connections reads it over separate ones, so that many
+	// clients do not delay operations.
+	Background bool
 }
 
 // matches reports whether a record is selected.

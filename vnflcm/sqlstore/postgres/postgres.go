@@ -16,8 +16,8 @@ import (
 
 // Options are settings of a Store. The zero value is ready for use.
 type Options struct {
-	// MaxConns is the greatest number of connections in the pool. The default is pool_max_conns of the DSN, or else 10.
-	// Watch uses one more connection.
+	// MaxConns is the greatest number of connections. The default is pool_max_conns of the DSN, or else 10. A fifth of them, at
+	// least one, read lists for clients (vnflcm.Query.Background), and at least one does the rest. Watch uses one more connection.
 	MaxConns int
 	// ListenDSN is the address for Watch, which needs a separate session: behind pgbouncer in transaction mode set it
 	// to the address of the server itself. The default is the DSN of the pool.
@@ -41,6 +41,7 @@ var errClosed = errors.New("postgres: the store is closed")
 // database is away every call returns an error, and when the database is back calls work again.
 type Store struct {
 	pool    *pgxpool.Pool
+	lists   *pgxpool.Pool     // reads lists for clients
 	planned pgx.QueryExecMode // for statements that the server plans for their arguments each time
 	listen  *pgx.ConnConfig
 	notices chan struct{} // has a value while a notice waits to be sent
@@ -69,7 +70,12 @@ func Open(ctx context.Context, dsn string, options Options) (*Store, error) {
 	if err := prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
 	}
+	lists := listConfig(config)
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, wrap(ctx, "open", err)
+	}
+	if s.lists, err = pgxpool.NewWithConfig(ctx, lists); err != nil {
+		s.pool.Close()
 		return nil, wrap(ctx, "open", err)
 	}
 	s.open, s.close = context.WithCancel(context.WithoutCancel(ctx))
@@ -82,7 +88,17 @@ func (s *Store) Close() error {
 	s.close()
 	s.ended.Wait()
 	s.pool.Close()
+	s.lists.Close()
 	return nil
+}
+
+// listConfig takes connections for lists from a configuration.
+func listConfig(config *pgxpool.Config) *pgxpool.Config {
+	lists := config.Copy()
+	lists.MaxConns, lists.MinConns, lists.MinIdleConns = max(1, config.MaxConns/5), 0, 0
+	config.MaxConns = max(1, config.MaxConns-lists.MaxConns)
+	config.MinConns, config.MinIdleConns = min(config.MinConns, config.MaxConns), min(config.MinIdleConns, config.MaxConns)
+	return lists
 }
 
 func poolConfig(dsn string, options Options) (*pgxpool.Config, error) {

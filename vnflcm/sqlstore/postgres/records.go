@@ -32,7 +32,11 @@ func (s *Store) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, erro
 		return nil, wrap(ctx, "list", err)
 	}
 	query, args := selection.Of(q, placeholder)
-	rows, err := s.pool.Query(ctx, query, append([]any{s.planned}, args...)...)
+	pool := s.pool
+	if q.Background {
+		pool = s.lists
+	}
+	rows, err := pool.Query(ctx, query, append([]any{s.planned}, args...)...)
 	if err != nil {
 		return nil, wrap(ctx, "list", err)
 	}

@@ -61,7 +61,11 @@ func (s *Store) List(ctx context.Context, q vnflcm.Query) (out []vnflcm.Record, 
 		return nil, err
 	}
 	query, args := selection.Of(q, func(int) string { return "?" })
-	rows, err := s.readers.QueryContext(ctx, query, args...)
+	readers := s.readers
+	if q.Background {
+		readers = s.lists
+	}
+	rows, err := readers.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, wrap("list", err)
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Store is a vnflcm.Store in one file. It is safe for concurrent use, also by several processes. One connection writes,
-// other connections read at the same time. Every call returns an error if the file has been removed or replaced since it was opened, and
-// Apply also for the files that SQLite has beside it.
+// Store is a vnflcm.Store in one file. It is safe for concurrent use, also by several processes. One connection writes, five
+// read at the same time, and two more read lists for clients (Query.Background). Every call returns an error if the file has been
+// removed or replaced since it was opened, and Apply also for the files that SQLite has beside it.
 type Store struct {
 	readers *sql.DB
+	lists   *sql.DB   // reads lists for clients
 	get     *sql.Stmt // of the readers
 	writer  *writer
 	files   openFiles
@@ -49,9 +50,13 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := connect(path, 1, writeAhead)
+	lists, err := connect(path, maxListReaders, writeAhead)
 	if err != nil {
 		return nil, errors.Join(err, readers.Close())
+	}
+	db, err := connect(path, 1, writeAhead)
+	if err != nil {
+		return nil, errors.Join(err, readers.Close(), lists.Close())
 	}
 	err = migrate(ctx, db)
 	var statements changes
@@ -67,9 +72,9 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		files, err = filesOf(path)
 	}
 	if err != nil {
-		return nil, errors.Join(wrap("open "+path, err), db.Close(), readers.Close())
+		return nil, errors.Join(wrap("open "+path, err), db.Close(), readers.Close(), lists.Close())
 	}
-	return &Store{readers: readers, get: get, writer: newWriter(ctx, db, statements), files: files}, nil
+	return &Store{readers: readers, lists: lists, get: get, writer: newWriter(ctx, db, statements), files: files}, nil
 }
 
 // Apply implements vnflcm.Store. It acknowledges no batch that may be in a removed file, which ends with the process.
@@ -87,7 +92,7 @@ func (s *Store) Apply(ctx context.Context, b vnflcm.Batch) error {
 func (s *Store) Close() error {
 	s.writer.close()
 	<-s.writer.ended
-	return errors.Join(s.writer.db.Close(), s.readers.Close())
+	return errors.Join(s.writer.db.Close(), s.readers.Close(), s.lists.Close())
 }
 
 // watchEvery is how often Watch asks whether another process has written.
@@ -120,8 +125,11 @@ func (s *Store) Watch(ctx context.Context, changed func()) error {
 	}
 }
 
-// maxReaders is how many connections read at once; each keeps a file open.
-const maxReaders = 5 // one of them may watch
+// maxReaders and maxListReaders are how many connections read at once; each keeps a file open.
+const (
+	maxReaders     = 5 // one of them may watch
+	maxListReaders = 2
+)
 
 // writeAhead makes SQLite put changes into a journal, so that readers do not wait for writers.
 const writeAhead = "journal_mode(WAL)"
