@@ -56,7 +56,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 // Abandoned returns what may be left of all instances that were given up, the oldest first. Records that cannot be read are
 // named by the error (ErrUnreadable).
 func (m *Manager) Abandoned(ctx context.Context) ([]*AbandonedInstance, error) {
-	page, err := scan(ctx, m.records, Query{Kind: kindAbandoned}, "", 0, func(a *AbandonedInstance, _ int64) (*AbandonedInstance, bool) {
+	page, err := listPage(ctx, m.records, Query{Kind: kindAbandoned}, "", 0, func(a *AbandonedInstance, _ int64) (*AbandonedInstance, bool) {
 		return a, true
 	})
 	return page.Items, err

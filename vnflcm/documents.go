@@ -41,9 +41,17 @@ func (d *Documents) Get(ctx context.Context, id string) (Document, error) {
 	return d.document(stored), nil
 }
 
-// List returns at most limit of the documents after an id, in the order of their ids; 0: all. "" is before the first.
+// List returns at most limit of the documents after an id, in the order of their ids; 0: all. "" is before the first. With a limit
+// it waits for other lists, as Instances does (ErrBusy).
 func (d *Documents) List(ctx context.Context, after string, limit int) ([]Document, error) {
-	q := Query{Kind: kindDocument, Prefix: d.id(""), Limit: limit}
+	q := Query{Kind: kindDocument, Prefix: d.id(""), Limit: limit, Background: limit > 0}
+	if limit > 0 {
+		end, err := d.records.turns.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer end(false)
+	}
 	if after != "" {
 		q.AfterID = d.id(after)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +17,13 @@ import (
 type InstanceQuery struct {
 	VnfdID string
 	States []InstantiationState
-	// Match selects by all other attributes. See Limit.
+	// Match selects by all other attributes. See Limit. It must not list.
 	Match func(*VnfInstance) bool
 	// After is the Next of the page before; "" for the first page.
 	After string
-	// Limit is how many items a page has at most. 0: all. With a Limit and Match, a page is the result of at most 1,000
-	// instances that were looked at, so it can have fewer items, even none, before the last page.
+	// Limit is how many items a page has at most. 0: all. With a Limit, a page is the result of at most 1,000 instances, or 16 MiB
+	// of them, that were looked at. With Match it can therefore have fewer items, even none, before the last page. At most
+	// GOMAXPROCS/2 lists with a Limit, and at least one, are read at once. Further lists wait for up to 5 s (ErrBusy).
 	Limit int
 }
 
@@ -45,16 +47,24 @@ type Page[T any] struct {
 	Next string
 }
 
-// maxScanned is how many records one page looks at if not all of them match, pageSize how many are read at once.
+// maxLooked and maxRead bound the records that one page looks at, and the bytes of their bodies. pageSize is how many records are
+// read at once, partSize how many if a page needs more than its first ones.
 const (
-	maxScanned = 1000
-	pageSize   = 500
+	maxLooked = 1000
+	maxRead   = 16 << 20
+	pageSize  = 500
+	partSize  = 100
 )
 
 // Instances returns VNF instances, in the order of their ids. Of records that cannot be read it returns the rest, and an
-// ErrUnreadable that names them; see Forget. An After that no page had is a *ParamError.
+// ErrUnreadable that names them; see Forget. An After that no page had is a *ParamError. ErrBusy: many lists with a Limit are
+// read.
 func (m *Manager) Instances(ctx context.Context, q InstanceQuery) (Page[*VnfInstance], error) {
-	return scan(ctx, m.records, Query{Kind: kindInstance, VNFD: q.VnfdID, States: texts(q.States)}, q.After, q.Limit,
+	states, possible := selected(q.States, NotInstantiated, Instantiated)
+	if !possible {
+		return Page[*VnfInstance]{}, nil
+	}
+	return listPage(ctx, m.records, Query{Kind: kindInstance, VNFD: q.VnfdID, States: states}, q.After, q.Limit,
 		func(rec *instanceRecord, version int64) (*VnfInstance, bool) {
 			view := rec.view(m.cfg.PublicParams...)
 			view.Version = documentVersion(version, 0)
@@ -64,49 +74,157 @@ func (m *Manager) Instances(ctx context.Context, q InstanceQuery) (Page[*VnfInst
 
 // Operations returns operation occurrences, the oldest first; errors are as for Instances.
 func (m *Manager) Operations(ctx context.Context, q OperationQuery) (Page[*VnfLcmOpOcc], error) {
-	where := Query{Kind: kindOperation, Instance: q.InstanceID, VNFD: q.VnfdID, States: texts(q.States), Operations: texts(q.Operations),
+	states, state := selected(q.States, Starting, Processing, Completed, FailedTemp, Failed, RollingBack, RolledBack)
+	operations, operation := selected(q.Operations, OpInstantiate, OpScale, OpScaleToLevel, OpHeal, OpTerminate, OpModifyInfo, OpChangeExtConn)
+	if !state || !operation {
+		return Page[*VnfLcmOpOcc]{}, nil
+	}
+	where := Query{Kind: kindOperation, Instance: q.InstanceID, VNFD: q.VnfdID, States: states, Operations: operations,
 		From: instant(q.StartedFrom), Before: instant(q.StartedBefore)}
-	return scan(ctx, m.records, where, q.After, q.Limit, func(rec *operationRecord, version int64) (*VnfLcmOpOcc, bool) {
+	return listPage(ctx, m.records, where, q.After, q.Limit, func(rec *operationRecord, version int64) (*VnfLcmOpOcc, bool) {
 		occ := m.showOperation(ctx, rec, version)
 		return occ, q.Match == nil || q.Match(occ)
 	})
 }
 
-// scan returns a page of the records that q selects. show returns the item for a record, and false if the page omits
-// it.
-func scan[R, T any](ctx context.Context, r *records, q Query, after string, limit int, show func(*R, int64) (T, bool)) (page Page[T], err error) {
-	if err := r.continueAfter(&q, after); err != nil {
-		return page, err
+// selected returns the values of all that are asked for: of others there are no records, and a statement of a store would grow
+// with them. Neither is a condition if all are asked for. possible is false if none of the values exists.
+func selected[T ~string](asked []T, all ...T) (out []string, possible bool) {
+	for _, v := range all {
+		if slices.Contains(asked, v) {
+			out = append(out, string(v))
+		}
 	}
-	var errs []error
-	for scanned := 0; ; {
-		q.Limit = pageSize
-		if limit > 0 {
-			q.Limit = min(pageSize, limit-len(page.Items)+1)
+	possible = len(asked) == 0 || len(out) > 0
+	if len(out) == len(all) {
+		out = nil
+	}
+	return out, possible
+}
+
+// pager makes a page of the records that a query selects.
+type pager[R, T any] struct {
+	records *records
+	query   Query
+	limit   int
+	show    func(*R, int64) (T, bool) // returns the item for a record, and false if the page omits it
+	page    Page[T]
+	looked  int // number of records
+	read    int // bytes of their bodies
+	errs    []error
+}
+
+// listPage returns a page of the records that q selects.
+func listPage[R, T any](ctx context.Context, r *records, q Query, after string, limit int, show func(*R, int64) (T, bool)) (Page[T], error) {
+	q.Background = true
+	p := &pager[R, T]{records: r, query: q, limit: limit, show: show}
+	if err := r.continueAfter(&p.query, after); err != nil {
+		return p.page, err
+	}
+	for {
+		more, err := p.part(ctx)
+		if errors.Is(err, ErrBusy) && p.looked > 0 {
+			more, err = false, p.stop()
 		}
-		list, err := r.store.List(ctx, q)
-		if err != nil {
-			return page, errors.Join(append(errs, err)...)
-		}
-		for _, stored := range list {
-			if limit > 0 && (len(page.Items) == limit || scanned == maxScanned) {
-				page.Next, err = r.position(&q)
-				return page, errors.Join(append(errs, err)...)
-			}
-			scanned++
-			q.AfterStart, q.AfterID = stored.Index.Start, stored.ID
-			rec := new(R)
-			if err := r.open(stored, rec); err != nil {
-				errs = append(errs, err)
-			} else if item, ok := show(rec, stored.Version); ok {
-				page.Items = append(page.Items, item)
-			}
-		}
-		if len(list) < q.Limit {
-			return page, errors.Join(errs...)
+		if err != nil || !more {
+			return p.page, errors.Join(append(p.errs, err)...)
 		}
 	}
 }
+
+// part reads some records and adds them to the page. more is false at the end of the page.
+func (p *pager[R, T]) part(ctx context.Context) (more bool, err error) {
+	if p.limit == 0 {
+		_, more, err = p.next(ctx)
+		return more, err
+	}
+	end, err := p.records.turns.take(ctx)
+	if err != nil {
+		return false, err
+	}
+	n, more, err := p.next(ctx)
+	end(n >= partSize)
+	return more, err
+}
+
+// next is part without its turn. It returns how many records it has read.
+func (p *pager[R, T]) next(ctx context.Context) (n int, more bool, err error) {
+	p.query.Limit = p.size()
+	list, err := p.records.store.List(ctx, p.query)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, stored := range list {
+		if p.limit > 0 && (len(p.page.Items) == p.limit || p.looked == maxLooked || p.read >= maxRead) {
+			return len(list), false, p.stop()
+		}
+		p.add(stored)
+	}
+	return len(list), len(list) == p.query.Limit, nil
+}
+
+// size returns how many records the next part has: one more than the page lacks, to know whether the page is the last.
+func (p *pager[R, T]) size() int {
+	switch lacking := p.limit - len(p.page.Items) + 1; {
+	case p.limit == 0:
+		return pageSize
+	case p.looked > 0:
+		return min(pageSize, max(lacking, partSize))
+	default:
+		return min(pageSize, lacking)
+	}
+}
+
+func (p *pager[R, T]) add(stored Record) {
+	p.looked++
+	p.read += len(stored.Body)
+	p.query.AfterStart, p.query.AfterID = stored.Index.Start, stored.ID
+	rec := new(R)
+	if err := p.records.open(stored, rec); err != nil {
+		p.errs = append(p.errs, err)
+	} else if item, ok := p.show(rec, stored.Version); ok {
+		p.page.Items = append(p.page.Items, item)
+	}
+}
+
+// stop ends the page before the end of the list.
+func (p *pager[R, T]) stop() (err error) {
+	p.page.Next, err = p.records.position(&p.query)
+	return err
+}
+
+// turns bounds how many lists read at once in this process, since opening records takes CPU time that operations need. A list gives
+// its turn back after each part, so that a long one does not keep short ones waiting. After a part of a long list the turn rests
+// for as long as the part took: with little CPU time left, operations would else wait for lists.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// turnPatience is how long a list waits for a turn.
+const turnPatience = 5 * time.Second
+
+// take waits for a turn, which end ends. ErrBusy: there was none for turnPatience.
+func (t turns) take(ctx context.Context) (end func(rest bool), err error) {
+	patience := time.NewTimer(turnPatience)
+	defer patience.Stop()
+	select {
+	case t <- struct{}{}:
+		began := time.Now()
+		return func(rest bool) {
+			if rest {
+				time.AfterFunc(time.Since(began), t.release)
+			} else {
+				t.release()
+			}
+		}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-patience.C:
+		return nil, ErrBusy
+	}
+}
+
+func (t turns) release() { <-t }
 
 // position returns where the list stands, as continueAfter reads it. It is sealed, because it names the last record that was looked at,
 // which the page may omit: a record of another tenant.

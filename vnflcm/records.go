@@ -75,6 +75,7 @@ func contentOf(kind string) any {
 type records struct {
 	store *accountable
 	keys  keyring.Ring
+	turns turns
 }
 
 func newRecords(store *accountable, keys ...[]byte) (*records, error) {
@@ -82,7 +83,7 @@ func newRecords(store *accountable, keys ...[]byte) (*records, error) {
 	if err != nil {
 		return nil, fmt.Errorf("vnflcm: %w", err)
 	}
-	return &records{store: store, keys: ring}, nil
+	return &records{store: store, keys: ring, turns: newTurns()}, nil
 }
 
 // indexed is a value that is stored with an index.

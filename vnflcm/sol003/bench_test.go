@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,8 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
@@ -37,11 +40,7 @@ func mustBench(b *testing.B, err error) {
 // with 10,000 operations (VNFKIT_BENCH_OPERATIONS) in SQLite. It measures beside a bare handler that returns a constant as
 // large as the document of an operation, and beside hostile clients: 50 that send a body slowly, 4 that send 100 MB each.
 func BenchmarkSOL003(b *testing.B) {
-	operations, err := strconv.Atoi(os.Getenv("VNFKIT_BENCH_OPERATIONS"))
-	if err != nil {
-		operations = 10_000
-	}
-	s := newBenchSite(b, operations)
+	s := newBenchSite(b, sqliteStore(b))
 	constant := bytes.Repeat([]byte("x"), 700)
 	bare := newBenchServer(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -56,8 +55,116 @@ func BenchmarkSOL003(b *testing.B) {
 	})
 }
 
+// BenchmarkSOL003Lists measures heals alone, and beside 50 clients that list 10,000 operations (VNFKIT_BENCH_OPERATIONS) by a filter
+// without an index, again and again. Both are measured in one run: the ratio is what lists cost the engine.
+func BenchmarkSOL003Lists(b *testing.B) {
+	for name, open := range map[string]func(*testing.B) vnflcm.Store{"sqlite": sqliteStore, "postgres": postgresStore} {
+		b.Run(name, func(b *testing.B) {
+			s := newBenchSite(b, open(b))
+			s.instantiate(b, s.instances[0])
+			b.Run("heal", s.healBesideLists)
+		})
+	}
+}
+
+func sqliteStore(b *testing.B) vnflcm.Store {
+	store, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"))
+	mustBench(b, err)
+	b.Cleanup(func() { mustBench(b, store.Close()) })
+	return store
+}
+
+func postgresStore(b *testing.B) vnflcm.Store {
+	store, err := postgres.Open(b.Context(), pgtest.Start(b).NewDatabase(b), postgres.Options{})
+	mustBench(b, err)
+	b.Cleanup(func() { mustBench(b, store.Close()) })
+	return store
+}
+
+// healBesideLists heals b.N times alone and b.N times beside the clients, in rounds of 50, because a machine is faster at some times
+// than at others. It reports the medians.
+func (s *benchSite) healBesideLists(b *testing.B) {
+	var alone, beside []time.Duration
+	for n := b.N; n > 0; n -= 50 {
+		alone = append(alone, s.heal(b, min(n, 50))...)
+		stop := s.list(b)
+		beside = append(beside, s.heal(b, min(n, 50))...)
+		stop()
+	}
+	median := func(took []time.Duration) float64 {
+		slices.Sort(took)
+		return took[len(took)/2].Seconds() * 1000
+	}
+	b.ReportMetric(median(alone), "alone-ms")
+	b.ReportMetric(median(beside), "beside-ms")
+	b.ReportMetric(median(beside)/median(alone), "ratio")
+	b.ReportMetric(0, "ns/op")
+}
+
+// heal returns how long each of n heals takes, from the request to the end of the operation.
+func (s *benchSite) heal(b *testing.B, n int) []time.Duration {
+	took := make([]time.Duration, n)
+	for i := range took {
+		began := time.Now()
+		s.operate(b, s.instances[0], "heal", `{"cause":"alarm"}`)
+		took[i] = time.Since(began)
+	}
+	return took
+}
+
+func (s *benchSite) instantiate(b *testing.B, instance string) {
+	s.operate(b, instance, "instantiate", `{"flavourId":"simple"}`)
+}
+
+// operate sends a task and waits for the end of the operation.
+func (s *benchSite) operate(b *testing.B, instance, task, body string) {
+	request, err := http.NewRequestWithContext(b.Context(), "POST", s.server.URL+"/vnflcm/v2/vnf_instances/"+instance+"/"+task, strings.NewReader(body))
+	mustBench(b, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := s.client.Do(request)
+	mustBench(b, err)
+	text, _ := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusAccepted {
+		b.Fatalf("%s: %d %s", task, response.StatusCode, text)
+	}
+	occ, err := s.manager.Wait(b.Context(), path.Base(response.Header.Get("Location")))
+	if err != nil || occ.OperationState != vnflcm.Completed {
+		b.Fatalf("%s: %+v, %v", task, occ, err)
+	}
+}
+
+// list starts 50 clients that list, until stop is called. A client that is refused with 503 tries again at once.
+func (s *benchSite) list(b *testing.B) (stop func()) {
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				request, err := http.NewRequestWithContext(ctx, "GET", s.server.URL+"/vnflcm/v2/vnf_lcm_op_occs?filter=(cont,vnfInstanceId,nowhere)", http.NoBody)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				if response, err := s.client.Do(request); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+					if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+						b.Errorf("a list: %d", response.StatusCode)
+					}
+				}
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
 // benchSite is a VNFM with an instance for each client.
 type benchSite struct {
+	manager   *vnflcm.Manager
 	server    *httptest.Server
 	client    *http.Client
 	instances []string
@@ -72,17 +179,18 @@ func newBenchServer(b *testing.B, h http.Handler) *httptest.Server {
 	return server
 }
 
-func newBenchSite(b *testing.B, operations int) *benchSite {
+func newBenchSite(b *testing.B, store vnflcm.Store) *benchSite {
 	b.Helper()
-	store, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"))
-	mustBench(b, err)
-	b.Cleanup(func() { mustBench(b, store.Close()) })
+	operations, err := strconv.Atoi(os.Getenv("VNFKIT_BENCH_OPERATIONS"))
+	if err != nil {
+		operations = 10_000
+	}
 	m, _, err := newManager(b.Context(), b.TempDir(), func(cfg *vnflcm.Config) { cfg.Store = store })
 	mustBench(b, err)
 	b.Cleanup(func() { mustBench(b, m.Close(context.Background())) })
 	h, err := sol003.NewHandler(m, sol003.Options{InsecureAllowAnyone: true})
 	mustBench(b, err)
-	s := &benchSite{server: newBenchServer(b, h), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: benchClients}}}
+	s := &benchSite{manager: m, server: newBenchServer(b, h), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: benchClients}}}
 	b.Cleanup(s.client.CloseIdleConnections)
 	for range benchClients {
 		instance, err := m.Create(b.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, VnfInstanceName: "toy"})

@@ -85,7 +85,7 @@ func (m *failing) Heal(context.Context, string, vnflcm.HealVnfRequest) (string, 
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
-		vnflcm.ErrStore: 503, vnflcm.ErrShutdown: 503, vnflcm.ErrLeased: 503, vnflcm.ErrUnreadable: 500, errors.New("https://u:" + canary + "@h/ is gone"): 500,
+		vnflcm.ErrStore: 503, vnflcm.ErrShutdown: 503, vnflcm.ErrLeased: 503, vnflcm.ErrBusy: 503, vnflcm.ErrUnreadable: 500, errors.New("https://u:" + canary + "@h/ is gone"): 500,
 		context.DeadlineExceeded: 504, vnflcm.ErrNotSupported: 404, vnflcm.ErrNoPackage: 422,
 	} {
 		x := newVNFMWith(t, nil, sol003.Options{}, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager {
