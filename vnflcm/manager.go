@@ -106,6 +106,9 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Owner == "" {
 		cfg.Owner = uuid.NewString()
 	}
+	if err := storable("owner", cfg.Owner); err != nil {
+		return nil, err
+	}
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}

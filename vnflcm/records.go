@@ -209,6 +209,8 @@ func (s *slot) written() { s.version, s.unknown = s.version+1, false }
 func (r *records) drop(ctx context.Context, b *Batch, kind, id string) error {
 	stored, err := r.store.Get(ctx, kind, id)
 	switch {
+	case storable("id", id) != nil: // it stays missing
+		return nil
 	case errors.Is(err, ErrNotFound):
 		b.Assert = append(b.Assert, Record{Kind: kind, ID: id})
 	case err != nil:
@@ -238,7 +240,7 @@ func (a *accountable) Get(ctx context.Context, kind, id string) (Record, error) 
 }
 
 func (a *accountable) List(ctx context.Context, q Query) ([]Record, error) {
-	for _, text := range append(slices.Concat(q.States, q.Operations), q.Instance, q.VNFD, q.AfterID) {
+	for _, text := range append(slices.Concat(q.States, q.Operations), q.Prefix, q.Instance, q.VNFD, q.AfterID) {
 		if storable("", text) != nil {
 			return nil, nil // no record has it
 		}

@@ -234,6 +234,9 @@ func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 	if !stepName.MatchString(info.Name) {
 		return fmt.Errorf("%w: the name %q", ErrProgramming, info.Name)
 	}
+	if err := storable("id", info.Key()); err != nil { // its result could not be journaled
+		return err
+	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

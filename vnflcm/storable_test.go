@@ -2,16 +2,23 @@ package vnflcm_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
 )
+
+// unstorable are texts that PostgreSQL refuses in a column.
+var unstorable = map[string]string{"NUL": "a\x00b", "no UTF-8": "a\xffb", "lone surrogate": "a\xed\xa0\x80b", "long": strings.Repeat("x", 3000)}
 
 // TestUnstorableText: text that databases refuse ends the operation instead of being tried again for ever, and is not found.
 func TestUnstorableText(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{"NUL": "a\x00b", "no UTF-8": "a\xffb", "long": strings.Repeat("x", 3000)} {
+	for name, text := range unstorable {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := newToys(t, nil)
@@ -34,6 +41,194 @@ func TestUnstorableText(t *testing.T) {
 			}
 			_, err = x.Operation(context.Background(), text)
 			wantIs(t, err, vnflcm.ErrNotFound)
+			cfg := x.cfg
+			cfg.Owner = text
+			_, err = vnflcm.New(t.Context(), cfg)
+			wantIs(t, err, vnflcm.ErrInvalidRequest)
 		})
 	}
+}
+
+// oddCloud is a cloud whose answers have a text everywhere.
+type oddCloud struct {
+	*cloud
+	text string
+}
+
+func (c *oddCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
+	r, err := c.cloud.Resources(ctx, op)
+	for i := range r.VNFCs {
+		v := &r.VNFCs[i]
+		v.ID += c.text
+		v.ResourceID, v.Aspect, v.Name, v.Zone, v.Host, v.HostKey = v.ID, c.text, c.text, c.text, c.text, c.text
+		v.StorageIDs, v.Metadata = []string{c.text}, map[string]string{c.text: c.text}
+		v.CPs = []vnflcm.ConnectionPoint{{CPD: c.text, ResourceID: c.text, MAC: c.text}}
+	}
+	r.ConnectionPoints = []vnflcm.ConnectionPoint{{CPD: c.text, ResourceID: c.text}}
+	r.VirtualLinks = []vnflcm.VirtualLink{{ID: c.text, VLD: c.text, ResourceID: c.text}}
+	r.Storages = []vnflcm.Storage{{ID: c.text, ResourceID: c.text}}
+	r.Metadata = map[string]string{c.text: c.text}
+	return r, err
+}
+
+// oddities are what hooks do with a text.
+var oddities = map[string]func(context.Context, *vnflcm.Operation, string) error{
+	"publish": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		return op.Publish(ctx, vnflcm.VNFC{ID: text, ResourceID: text}, map[string]string{text: text})
+	},
+	"VIM": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		login, err := vnflcm.NewParams(map[string]string{"token": text, text: text})
+		return errors.Join(err, op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{VimID: "cluster", VimType: "toy", AccessInfo: login}))
+	},
+	"VIM id": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		return op.RegisterVIM(ctx, vnflcm.VimConnectionInfo{VimID: text, VimType: "toy"})
+	},
+	"removed VIM": func(ctx context.Context, op *vnflcm.Operation, text string) error { return op.RemoveVIM(ctx, text) },
+	"state": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		return op.State().Put(ctx, "k", text)
+	},
+	"state key": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		return op.State().Put(ctx, text, "v")
+	},
+	"read key": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		return op.State().Get(ctx, text, new(string))
+	},
+	"key": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		return op.State().Delete(ctx, text)
+	},
+	"keys": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		_, err := op.State().Keys(ctx, text)
+		return err
+	},
+	"result": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		_, err := vnflcm.Run(ctx, op, vnflcm.Step[map[string]string]{Name: "odd", Do: func(context.Context) (map[string]string, error) {
+			return map[string]string{text: text}, nil
+		}})
+		return err
+	},
+	"long machine": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		done := false
+		_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "odd", On: text + strings.Repeat("y", 3000), Do: func(context.Context) (string, error) {
+			done = true
+			return "", nil
+		}})
+		if done {
+			err = nil // and the operation should have failed
+		}
+		return err
+	},
+	"machine": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "odd", On: text, Do: func(context.Context) (string, error) { return text, nil }})
+		return err
+	},
+	"error": func(_ context.Context, _ *vnflcm.Operation, text string) error { return errors.New(text) },
+	"error of step": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "odd", Do: func(context.Context) (string, error) { return "", errors.New(text) }})
+		return err
+	},
+}
+
+// harmless are oddities that fail no operation: the text is stored within a record, or no record has it.
+var harmless = map[string]bool{"publish": true, "VIM": true, "removed VIM": true, "state": true, "key": true, "keys": true, "result": true}
+
+// oddHooks is a MgmtDriver with one hook for each operation.
+type oddHooks struct {
+	*cluster
+	do   func(context.Context, *vnflcm.Operation, string) error
+	text string
+}
+
+func (d *oddHooks) Hooks() vnflcm.Hooks {
+	hooks := d.cluster.Hooks()
+	for hook, inner := range hooks {
+		hooks[hook] = func(ctx context.Context, op *vnflcm.Operation) error {
+			return errors.Join(inner(ctx, op), d.do(ctx, op, d.text))
+		}
+	}
+	return hooks
+}
+
+// TestOddAnswers: whatever texts drivers answer, operations end, documents can be read, and an operation that failed can be given up.
+func TestOddAnswers(t *testing.T) {
+	t.Parallel()
+	oddAnswers(t, func(*testing.T) vnflcm.Store { return vnflcm.NewMemoryStore() })
+}
+
+// TestOddAnswersPostgres is TestOddAnswers with a database that refuses some texts.
+func TestOddAnswersPostgres(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	oddAnswers(t, func(t *testing.T) vnflcm.Store {
+		store, err := postgres.Open(t.Context(), server.NewDatabase(t), postgres.Options{MaxConns: 2})
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		return store
+	})
+}
+
+func oddAnswers(t *testing.T, open func(*testing.T) vnflcm.Store) {
+	for name, text := range unstorable {
+		t.Run(name, func(t *testing.T) {
+			x := newToys(t, func(cfg *vnflcm.Config) {
+				cfg.Store = open(t)
+				cfg.Infra = map[string]vnflcm.InfraDriver{"toy": &oddCloud{cfg.Infra["toy"].(*cloud), text}}
+			})
+			x.oddLife(t, "resources", func(context.Context, *vnflcm.Operation, string) error { return nil }, text)
+			x.cfg.Infra = map[string]vnflcm.InfraDriver{"toy": &cloud{world: x.world}}
+			for oddity, do := range oddities {
+				x.oddLife(t, oddity, do, text)
+			}
+		})
+	}
+}
+
+// oddLife instantiates, heals and terminates a VNF. Operations that fail are given up.
+func (x *toys) oddLife(t *testing.T, oddity string, do func(context.Context, *vnflcm.Operation, string) error, text string) {
+	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &oddHooks{&cluster{world: x.world}, do, text}}
+	x.start()
+	id := x.create()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	end := func(opID string, err error) {
+		if errors.Is(err, vnflcm.ErrState) || errors.Is(err, vnflcm.ErrInvalidRequest) {
+			return // the operation before has failed
+		}
+		must(t, err)
+		occ, err := x.Wait(ctx, opID)
+		if occ == nil || !slices.Contains([]vnflcm.OperationState{vnflcm.Completed, vnflcm.FailedTemp}, occ.OperationState) {
+			t.Fatalf("%s: %+v, %v", oddity, occ, err)
+		}
+		if occ.OperationState == vnflcm.FailedTemp {
+			must(t, x.Fail(ctx, opID))
+			if harmless[oddity] {
+				t.Errorf("%s: %s failed: %v", oddity, occ.Operation, err)
+			}
+		} else if oddity == "long machine" {
+			t.Errorf("%s: %s did not fail", oddity, occ.Operation)
+		}
+		for what, read := range map[string]func() error{
+			"instance":   func() error { _, err := x.Get(ctx, id); return err },
+			"instances":  func() error { _, err := x.Instances(ctx, vnflcm.InstanceQuery{Limit: 100}); return err },
+			"operation":  func() error { _, err := x.Operation(ctx, opID); return err },
+			"operations": func() error { _, err := x.Operations(ctx, vnflcm.OperationQuery{InstanceID: id}); return err },
+			"history":    func() error { _, err := x.History(ctx, opID); return err },
+			"changes":    func() error { _, _, err := x.Changes(ctx, "", 1000); return err },
+			"VIM":        func() error { _, err := x.VIMs().Get(ctx, text); return ignore(err, vnflcm.ErrNotFound) },
+			"no VIM":     func() error { return x.VIMs().Remove(ctx, text) },
+		} {
+			if err := read(); err != nil {
+				t.Errorf("%s: %s: %v", oddity, what, err)
+			}
+		}
+	}
+	end(x.Instantiate(ctx, id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"}))
+	end(x.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+	end(x.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+}
+
+func ignore(err, target error) error {
+	if errors.Is(err, target) {
+		return nil
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // Options are settings of a Store. The zero value is ready for use.
@@ -151,13 +154,17 @@ func prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	return checkEra(ctx, conn)
 }
 
-// wrap adds the name of the store and the action. If the context has ended, the error has its cause.
+// wrap adds the name of the store and the action. If the context has ended, the error has its cause. An error of what the server
+// was given, such as text with a NUL or too long an entry of an index, is vnflcm.ErrInvalidRequest, since trying again is useless.
 func wrap(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("postgres: %s: %w: %w", verb, cause, err)
+	}
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && (strings.HasPrefix(failure.Code, "22") || strings.HasPrefix(failure.Code, "54")) {
+		return fmt.Errorf("%w: postgres: %s: %w", vnflcm.ErrInvalidRequest, verb, err)
 	}
 	return fmt.Errorf("postgres: %s: %w", verb, err)
 }
