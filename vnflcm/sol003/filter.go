@@ -269,7 +269,8 @@ func order(a, b string) int {
 // selects by them.
 func (f *Filter) take(attribute string, most int) []string {
 	i := slices.IndexFunc(f.terms, func(t term) bool {
-		return len(t.path) == 1 && t.path[0] == attribute && (t.op == "eq" || t.op == "in") && (most == 0 || len(t.values) <= most)
+		return len(t.path) == 1 && t.path[0] == attribute && (t.op == "eq" || t.op == "in") && (most == 0 || len(t.values) <= most) &&
+			!slices.Contains(t.values, "") // for a store, it is no condition
 	})
 	if i < 0 {
 		return nil

@@ -618,6 +618,7 @@ func TestLists(t *testing.T) {
 			"?filter=(in,instantiationState,INSTANTIATED,NOT_INSTANTIATED)":                           all,
 			"?filter=(eq,vnfdId," + toyVNFD + ");(eq,metadata/site,north)":                            all,
 			"?filter=(eq,vnfdId,none)":                                                                {nil},
+			"?filter=(eq,vnfdId,)":                                                                    {nil},
 			"?filter=(neq,instantiationState,INSTANTIATED);(gt,id,id-02)":                             {{"id-03", "id-04"}, nil},
 			"?filter=%28cont%2Cid%2C1%2C5%29":                                                         {{"id-01", "id-05"}},
 			"?filter=((eq,vnfInstanceName,'toy');(nin,id,id-01,id-02,id-03))":                         {{"id-04", "id-05"}},

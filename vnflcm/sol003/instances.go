@@ -76,7 +76,7 @@ func (c *call) listInstances() error {
 	for _, state := range query.filter.take("instantiationState", 0) {
 		q.States = append(q.States, vnflcm.InstantiationState(state))
 	}
-	if ids := query.filter.take("vnfdId", 1); ids != nil && ids[0] != "" {
+	if ids := query.filter.take("vnfdId", 1); ids != nil {
 		q.VnfdID = ids[0]
 	}
 	list := newLister(query, c.renderInstance)

@@ -63,7 +63,7 @@ func (c *call) listOperations() error {
 	for _, kind := range query.filter.take("operation", 0) {
 		q.Operations = append(q.Operations, vnflcm.LcmOperation(kind))
 	}
-	if ids := query.filter.take("vnfInstanceId", 1); ids != nil && ids[0] != "" {
+	if ids := query.filter.take("vnfInstanceId", 1); ids != nil {
 		q.InstanceID = ids[0]
 	}
 	list := newLister(query, c.renderOperation)
