@@ -16,8 +16,8 @@ var (
 	Pack           = pack
 )
 
-// MergeValues returns the document and the arguments.
-func MergeValues(v helmclient.Values) ([]byte, []string, error) {
+// Input returns the document and the arguments of a command.
+func Input(v helmclient.Values) ([]byte, []string, error) {
 	out, err := mergeValues(v)
 	return out.document, out.args, err
 }

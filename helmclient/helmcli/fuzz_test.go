@@ -87,7 +87,7 @@ func FuzzValues(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, set string) {
-		document, args, err := helmcli.MergeValues(helmclient.Values{Set: []string{set}})
+		document, args, err := helmcli.Input(helmclient.Values{Set: []string{set}})
 		if _, refused := errors.AsType[*helmclient.SetError](err); refused {
 			return // Helm itself would fill the memory with it
 		}

@@ -26,26 +26,40 @@ type values struct {
 	args     []string // --set of whole numbers
 }
 
-// mergeValues merges values in the order of helmclient.Values, which differs from the order of helm's arguments, by
-// Helm's grammar. Its errors do not contain values.
+// mergeValues returns the input for a helm command.
 func mergeValues(v helmclient.Values) (values, error) {
 	if len(v.Files)+len(v.Map)+len(v.Set)+len(v.SetString)+len(v.SetJSON) == 0 {
 		return values{}, nil
 	}
-	if err := v.CheckLists(); err != nil {
+	merged, err := MergeValues(v)
+	if err != nil {
 		return values{}, err
+	}
+	document, err := json.Marshal(merged)
+	if err != nil {
+		return values{}, fmt.Errorf("%w: values: %w", helmclient.ErrInvalid, err)
+	}
+	return values{document, wholeNumbers(merged, document)}, nil
+}
+
+// MergeValues merges values by Helm's grammar, in the order of helmclient.Values, which differs from the order of helm's
+// arguments. The result has the types that templates see: numbers are int64 from Set and from integers of Map, and float64
+// otherwise. It shares no maps and lists with v. Errors do not contain values.
+func MergeValues(v helmclient.Values) (map[string]any, error) {
+	if err := v.CheckLists(); err != nil {
+		return nil, err
 	}
 	merged := map[string]any{}
 	for i, open := range v.Files {
 		file, err := readValues(open)
 		if err != nil {
-			return values{}, fmt.Errorf("values: file %d: %w", i+1, err)
+			return nil, fmt.Errorf("values: file %d: %w", i+1, err)
 		}
 		merge(merged, file)
 	}
 	given, err := normal(v.Map)
 	if err != nil {
-		return values{}, fmt.Errorf("%w: values: %w", helmclient.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: values: %w", helmclient.ErrInvalid, err)
 	}
 	merge(merged, given)
 	for _, s := range []struct {
@@ -55,15 +69,11 @@ func mergeValues(v helmclient.Values) (values, error) {
 	}{{"Set", v.Set, strvals.ParseInto}, {"SetString", v.SetString, strvals.ParseIntoString}, {"SetJSON", v.SetJSON, strvals.ParseJSON}} {
 		for i, text := range s.texts {
 			if err := s.apply(text, merged); err != nil {
-				return values{}, fmt.Errorf("%w: values: %s[%d] is not in the grammar of helm's --set", helmclient.ErrInvalid, s.name, i)
+				return nil, fmt.Errorf("%w: values: %s[%d] is not in the grammar of helm's --set", helmclient.ErrInvalid, s.name, i)
 			}
 		}
 	}
-	document, err := json.Marshal(merged)
-	if err != nil {
-		return values{}, fmt.Errorf("%w: values: %w", helmclient.ErrInvalid, err)
-	}
-	return values{document, wholeNumbers(merged, document)}, nil
+	return merged, nil
 }
 
 func readValues(open func() (io.ReadCloser, error)) (map[string]any, error) {
@@ -86,19 +96,46 @@ func readValues(open func() (io.ReadCloser, error)) (map[string]any, error) {
 	return out, nil
 }
 
-// normal converts a caller's map to the types of JSON, with whole numbers distinct from other numbers.
+// normal copies a caller's map with the types of JSON. Integers become int64, and float64 stays float64.
 func normal(in map[string]any) (map[string]any, error) {
-	data, err := json.Marshal(in)
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		n, err := normalValue(v)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = n
+	}
+	return out, nil
+}
+
+func normalValue(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, string, int64, float64:
+		return v, nil
+	case map[string]any:
+		return normal(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			var err error
+			if out[i], err = normalValue(v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	out := map[string]any{}
+	var out any
 	if err := d.Decode(&out); err != nil {
 		return nil, err
 	}
-	return numbers(out).(map[string]any), nil
+	return numbers(out), nil
 }
 
 func numbers(v any) any {

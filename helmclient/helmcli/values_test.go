@@ -31,7 +31,7 @@ func TestMemoryOfValues(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _, err := helmcli.MergeValues(helmclient.Values{Set: []string{c.text}})
+		_, _, err := helmcli.Input(helmclient.Values{Set: []string{c.text}})
 		runtime.ReadMemStats(&after)
 		if _, refused := errors.AsType[*helmclient.SetError](err); refused != c.refused || (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)

@@ -16,6 +16,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"dry run and template":     testDryRun,
 		"post-renderer":            testPostRender,
 		"values":                   testValues,
+		"same values":              testSameValues,
 		"bad values":               testBadValues,
 		"never ready":              testNeverReady,
 		"atomic":                   testAtomic,

@@ -60,6 +60,47 @@ func testValues(t *testing.T, s *suite) {
 	}
 }
 
+// testSameValues upgrades a release with the values that it has: the manifest and the recorded values stay the same.
+// Templates see whole numbers of Set and integers of Map as integers, and numbers of files as floating point, which they
+// print with an exponent. A value that is null removes one of the chart.
+func testSameValues(t *testing.T, s *suite) {
+	members := small()
+	members["values.yaml"] += "gone: default\ndeep: {gone: default, stays: default}\n"
+	members["templates/config.yaml"] += `  seen: {{ range $name := list "set" "file" "int" "float" "gone" "new" }}{{ printf "%s=%v " $name (index $.Values $name) }}{{ end }}
+  deep: {{ toJson .Values.deep | quote }}
+`
+	r := helmclient.Install{Name: s.name("same"), Chart: given(pack(t, "small", "1.0.0", members)), Values: helmclient.Values{
+		Files: []func() (io.ReadCloser, error){file("file: 20261128\ngone: null\n")},
+		Map:   map[string]any{"int": 20261128, "float": 20261128.0, "deep": map[string]any{"gone": nil}},
+		Set:   []string{"set=20261128,new=null"},
+	}}
+	s.install(t, r)
+	const want = "set=20261128 file=2.0261128e+07 int=20261128 float=2.0261128e+07 gone=<nil> new=<nil> "
+	if got := s.data(t, "same-config", "seen"); strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("values as templates see them: %q, want %q", got, want)
+	}
+	if got := s.data(t, "same-config", "deep"); got != `{"stays":"default"}` {
+		t.Errorf("a map without one of its values: %s", got)
+	}
+	for _, reuse := range []helmclient.Reuse{helmclient.ReuseNone, helmclient.ReuseReset} {
+		if _, err := s.Client.Upgrade(s.ctx, helmclient.Upgrade{Install: r, Reuse: reuse}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, revision := range []int{2, 3} {
+		before, err := s.Client.Manifest(s.ctx, r.Name, 1)
+		after, err2 := s.Client.Manifest(s.ctx, r.Name, revision)
+		if diff := cmp.Diff(before, after); err != nil || err2 != nil || diff != "" {
+			t.Errorf("the manifest of revision %d: %v %v\n%s", revision, err, err2, diff)
+		}
+		was, err := s.Client.Values(s.ctx, r.Name, 1, false)
+		now, err2 := s.Client.Values(s.ctx, r.Name, revision, false)
+		if diff := cmp.Diff(was, now); err != nil || err2 != nil || diff != "" {
+			t.Errorf("the values of revision %d: %v %v\n%s", revision, err, err2, diff)
+		}
+	}
+}
+
 func testBadValues(t *testing.T, s *suite) {
 	const secret = "hunter2"
 	var large []string // of which each is as long as Helm makes lists
