@@ -1,6 +1,7 @@
 package helmcli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -107,12 +108,9 @@ func (c *Client) Pull(ctx context.Context, chart helmclient.Chart, dir string) (
 		if data, err = m.run(ctx, command{argv: append([]string{"/bin/sh", "-c", pull, "sh", p.ref, temp}, p.args...), files: true}); err != nil {
 			return err
 		}
-		if err := checkArchive(data); err != nil {
-			return err
-		}
-		out, err := m.run(ctx, command{argv: append([]string{"helm", "show", "chart", p.ref}, p.args...), files: true})
+		meta, err := helmclient.CheckArchive(bytes.NewReader(data))
 		if err == nil {
-			info, err = parseChart(out)
+			info, err = parseChart(meta)
 		}
 		return err
 	})
