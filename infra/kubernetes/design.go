@@ -41,6 +41,15 @@ type source struct {
 	access     helmclient.Access      // of an oci:// ref
 }
 
+// String returns what the request says about a chart outside of the package, without credentials.
+func (s source) String() string {
+	url := ""
+	if s.repository != nil {
+		url = s.repository.URL + " "
+	}
+	return url + s.ref + " " + s.version
+}
+
 // vdu says how a VDU is found on the cluster and resized.
 type vdu struct {
 	mapping vduMapping // empty: found by labels and names

@@ -36,6 +36,10 @@
 //
 // Management drivers get Services of type NodePort and LoadBalancer as Operation.NodePorts.
 //
+// # What stays
+//
+// The archive of a chart of a repository is kept with the instance, so that later operations do not need the repository.
+//
 // # When it fails
 //
 // Releases and objects have the id of the VNF instance as label vnfkit.io/vnf-instance. The driver does not change a release or

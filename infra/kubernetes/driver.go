@@ -56,6 +56,9 @@ type Config struct {
 	HelmBy HelmMode
 	// Dir is the parent of the directories for Config.Helm. Required with Helm.
 	Dir string
+	// Charts keeps archives of charts of repositories that are larger than 2 MiB; smaller ones are kept sealed in the Manager's
+	// store. Nil: for a larger chart, operations that upgrade or reinstall its release need its repository.
+	Charts ChartStore
 	// Ready is how long an operation waits until all objects are ready. Default 10 minutes.
 	Ready time.Duration
 	// Gone is how long an operation waits until deleted objects and pods no longer exist, beyond the grace period.

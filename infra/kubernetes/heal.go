@@ -100,6 +100,9 @@ func (w *work) removeFormer(ctx context.Context) error {
 	case len(former) == 0:
 		return nil
 	}
+	if err := w.keepCharts(ctx); err != nil { // before anything is removed
+		return err
+	}
 	return w.removeReleases(ctx, former, removal{})
 }
 

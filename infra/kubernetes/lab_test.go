@@ -1,9 +1,11 @@
 package kubernetes_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/helm4sdk"
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
@@ -81,6 +84,16 @@ func (l *lab) config() kubernetes.Config {
 	}}
 }
 
+// helmVersions are the clients that run in the process.
+var helmVersions = map[string]func(*kubernetes.Config){
+	"Helm 3": func(*kubernetes.Config) {},
+	"Helm 4": func(c *kubernetes.Config) {
+		c.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+			return helm4sdk.New(helm4sdk.Config{Cluster: cluster, Dir: dir})
+		}
+	},
+}
+
 // idle is a management driver that does nothing.
 type idle struct{}
 
@@ -102,6 +115,34 @@ func (l *lab) start(change ...func(*kubernetes.Config)) *vnflcm.Manager {
 		c(&cfg)
 	}
 	return l.compose(kubernetes.New(cfg))
+}
+
+// logText is the log of a process.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// logged begins a process that writes its log there.
+func (l *lab) logged(log *logText, change ...func(*kubernetes.Config)) *vnflcm.Manager {
+	l.t.Helper()
+	cfg := l.config()
+	for _, c := range change {
+		c(&cfg)
+	}
+	return l.compose(kubernetes.New(cfg), func(c *vnflcm.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 }
 
 // compose begins a process with a driver.
@@ -211,7 +252,8 @@ var resources = map[string]schema.GroupVersionResource{
 	"deployments": {Group: "apps", Version: "v1", Resource: "deployments"}, "statefulsets": {Group: "apps", Version: "v1", Resource: "statefulsets"},
 	"pods": {Version: "v1", Resource: "pods"}, "configmaps": {Version: "v1", Resource: "configmaps"}, "secrets": {Version: "v1", Resource: "secrets"},
 	"services": {Version: "v1", Resource: "services"}, "persistentvolumeclaims": {Version: "v1", Resource: "persistentvolumeclaims"},
-	"storageclasses": {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "namespaces": {Version: "v1", Resource: "namespaces"},
+	"horizontalpodautoscalers": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+	"storageclasses":           {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "namespaces": {Version: "v1", Resource: "namespaces"},
 }
 
 // objects lists what is in a namespace, as resource/name, without what Kubernetes puts there itself.

@@ -113,10 +113,7 @@ func (w *work) installOne(ctx context.Context, r release) error {
 	if err != nil || w.done(now) {
 		return err
 	}
-	if err := w.ensureRepository(ctx, r); err != nil {
-		return err
-	}
-	request, err := w.request(r)
+	request, err := w.request(ctx, r, now)
 	if err == nil {
 		request.Stale, err = w.recordPreviousRevision(ctx, r.name, now)
 	}
@@ -200,26 +197,23 @@ func (w *work) was(ctx context.Context, name string) (before, error) {
 	return was, err
 }
 
-// request returns Helm's request to install the release.
-func (w *work) request(r release) (helmclient.Install, error) {
+// request returns Helm's request to install the release. now is its newest revision, nil if it does not exist.
+func (w *work) request(ctx context.Context, r release, now *helmclient.Release) (helmclient.Install, error) {
+	chart, err := w.chart(ctx, r, now)
+	if err != nil {
+		return helmclient.Install{}, err
+	}
 	values, err := w.values(r)
 	if err != nil {
 		return helmclient.Install{}, err
 	}
-	request := helmclient.Install{Name: w.named(r.name), Chart: w.chart(r.chart), Values: values,
+	request := helmclient.Install{Name: w.named(r.name), Chart: chart, Values: values,
 		Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Labels: map[string]string{objects.Label: w.op.InstanceID},
 		Description: w.mark()}
 	if slices.ContainsFunc(w.op.Flavour.VDUs, func(v tosca.VDU) bool { return w.resizes(v.ID) }) {
 		request.PostRender = w.overlay
 	}
 	return request, nil
-}
-
-func (w *work) chart(s source) helmclient.Chart {
-	if s.file == "" {
-		return helmclient.Chart{Ref: s.ref, Version: s.version, Access: s.access}
-	}
-	return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return packaged(w.op.Package, s.file) }}
 }
 
 // values returns the values of the request, merged with the numbers of pods.

@@ -84,10 +84,7 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 	if w.done(now) {
 		return nil
 	}
-	if err := w.ensureRepository(ctx, r); err != nil {
-		return err
-	}
-	request, err := w.request(r)
+	request, err := w.request(ctx, r, now)
 	if err == nil {
 		request.Stale, err = w.recordPreviousRevision(ctx, r.name, now)
 	}
@@ -99,9 +96,6 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 		return err
 	}
 	request.Values = helmclient.Values{Set: counts}
-	if r.chart.file == "" && now.Chart.Version != "" {
-		request.Version = now.Chart.Version // keep the version of the chart: the request does not ask for a newer one
-	}
 	return w.takeUp(ctx, func() error {
 		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseValues, MaxHistory: was.historyFrom(now)})
 		return err

@@ -93,6 +93,9 @@ func (w *work) removeAll(ctx context.Context) error {
 
 // forget removes repositories and charts.
 func (w *work) forget(ctx context.Context) error {
+	if err := w.forgetCharts(ctx); err != nil {
+		return err
+	}
 	for _, name := range w.repositories() {
 		if err := w.helm.RemoveRepository(ctx, name); err != nil {
 			w.op.Log.WarnContext(ctx, "the repository is not removed", "repository", name, "error", err)

@@ -91,6 +91,15 @@ type cnfMode struct {
 	params   string
 }
 
+// program is the helm that machines have.
+func (m cnfMode) program(t testing.TB) string {
+	t.Helper()
+	if m.helm4 {
+		return helm4Program(t)
+	}
+	return helm3Program(t)
+}
+
 // cnfModes are those of Helm 3, which all scenarios run with, and the one without Helm. helm4Modes are those of Helm 4.
 var (
 	cnfModes = []cnfMode{
@@ -338,11 +347,7 @@ func TestCNFLife(t *testing.T) {
 			ctx := t.Context()
 			var masters []*master
 			if mode.masters {
-				helm := helm3Program
-				if mode.helm4 {
-					helm = helm4Program
-				}
-				masters = newKeyMasters(t, cluster.Client(), 2, helm(t))
+				masters = newKeyMasters(t, cluster.Client(), 2, mode.program(t))
 			}
 			site, vim := cnfSite{Dir: t.TempDir(), Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: cnfDir(t)}}, cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters)
 			if mode.supplied {

@@ -6,10 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,36 +27,54 @@ const (
 	repositoryPassword = `chart'"$(id) \n-canary`
 )
 
-// chartRepository serves versions of the chart web over HTTPS to who knows the password, to this machine and to
-// hosts. It returns its URL and its certification authority.
-func chartRepository(t *testing.T, charts map[string][]byte) (url string, ca []byte) {
+// chartServer serves versions of the chart web over HTTPS to who knows the password.
+type chartServer struct {
+	mu     sync.Mutex
+	charts map[string][]byte // by version
+}
+
+// withdraw removes a version from the repository.
+func (s *chartServer) withdraw(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.charts, version)
+}
+
+func (s *chartServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name, secret, _ := r.BasicAuth(); name != repositoryUser || secret != repositoryPassword {
+		w.Header().Set("WWW-Authenticate", "Basic")
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	}
+	if r.URL.Path == "/index.yaml" {
+		_, _ = io.WriteString(w, "apiVersion: v1\nentries:\n  web:\n")
+		for version, archive := range s.charts {
+			digest := sha256.Sum256(archive)
+			_, _ = fmt.Fprintf(w, "  - {apiVersion: v2, name: web, version: %s, digest: %q, urls: [charts/web-%[1]s.tgz]}\n", version, hex.EncodeToString(digest[:]))
+		}
+		return
+	}
+	archive, there := s.charts[strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/charts/web-"), ".tgz")]
+	if !there {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write(archive)
+}
+
+// chartRepository serves versions of the chart web to this machine and to hosts. It returns its URL and its certification
+// authority.
+func chartRepository(t *testing.T, charts map[string][]byte) (s *chartServer, url string, ca []byte) {
 	t.Helper()
 	ca, certificate, key := issue(t, site.network.Gateway().String())
 	pair, err := tls.X509KeyPair(certificate, key)
 	must(t, err)
 	listener, err := tls.Listen("tcp", site.network.Gateway().String()+":0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	must(t, err)
-	url = "https://" + listener.Addr().String()
-	files, index := map[string][]byte{}, "apiVersion: v1\nentries:\n  web:\n"
-	for version, archive := range charts {
-		file, digest := "web-"+version+".tgz", sha256.Sum256(archive)
-		files["/charts/"+file] = archive
-		index += fmt.Sprintf("  - {apiVersion: v2, name: web, version: %s, digest: %q, urls: [charts/%s]}\n", version, hex.EncodeToString(digest[:]), file)
-	}
-	files["/index.yaml"] = []byte(index)
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, secret, _ := r.BasicAuth()
-		content, there := files[r.URL.Path]
-		switch {
-		case name != repositoryUser || secret != repositoryPassword:
-			w.Header().Set("WWW-Authenticate", "Basic")
-			http.Error(w, "who are you?", http.StatusUnauthorized)
-		case !there:
-			http.NotFound(w, r)
-		default:
-			_, _ = w.Write(content)
-		}
-	})}
+	s = &chartServer{charts: maps.Clone(charts)}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: s}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -62,7 +83,7 @@ func chartRepository(t *testing.T, charts map[string][]byte) (url string, ca []b
 			t.Error(err)
 		}
 	})
-	return url, ca
+	return s, "https://" + listener.Addr().String(), ca
 }
 
 // imageRegistry is Debian's docker-registry on this machine, with HTTPS and a password, for this machine and hosts. It
@@ -99,7 +120,7 @@ func (h *helmProgram) push(server string, ca []byte, archive []byte) string {
 // a private CA; who has not got both is told which of them is wrong.
 func TestHelmSources(t *testing.T) {
 	cluster := needCluster(t)
-	url, ca := chartRepository(t, map[string][]byte{"1.0.0": chartOf(t, "web", "1.0.0", web), "1.1.0": chartOf(t, "web", "1.1.0", web)})
+	_, url, ca := chartRepository(t, map[string][]byte{"1.0.0": chartOf(t, "web", "1.0.0", web), "1.1.0": chartOf(t, "web", "1.1.0", web)})
 	server, serverCA := imageRegistry(t)
 	program := newHelm(t, cluster)
 	reference := program.push(server, serverCA, chartOf(t, "web", "2.0.0", web))

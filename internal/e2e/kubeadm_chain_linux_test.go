@@ -92,7 +92,7 @@ func newChain(t *testing.T) *chain {
 	files["templates/web.yaml"] = strings.Replace(files["templates/web.yaml"], "imagePullPolicy: Always", "imagePullPolicy: Never", 1)
 	chart := chartOf(t, "web", "1.0.0", files)
 	c := &chain{gate: &gate{}}
-	c.url, c.ca = chartRepository(t, map[string][]byte{"1.0.0": chart})
+	_, c.url, c.ca = chartRepository(t, map[string][]byte{"1.0.0": chart})
 	pool := newPool(t, sshexec.Options{Dial: c.gate.dial})
 	c.yard = yardOf(t, parts, func(y *yard, spec *vmhost.Spec) {
 		c.key = y.keysOnly(spec)
