@@ -38,7 +38,9 @@
 //
 // # What stays
 //
-// The archive of a chart of a repository is kept with the instance, so that later operations do not need the repository.
+// An upgrade of a release changes only what the operation is for: values keep their types, fields that depend on chance or on
+// the time keep what the release has, and fields that other clients have changed stay. The archive of a chart of a repository
+// is kept with the instance, so that later operations do not need the repository.
 //
 // # When it fails
 //

@@ -1,14 +1,10 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -129,10 +125,7 @@ func (w *work) installOne(ctx context.Context, r release) error {
 			return err
 		}
 	}
-	return w.takeUp(ctx, func() error {
-		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseReset, OrInstall: true, MaxHistory: keptRevisions})
-		return err
-	})
+	return w.upgradeOne(ctx, r, request, now, true)
 }
 
 // ensureRepository adds or updates the chart repository.
@@ -203,7 +196,7 @@ func (w *work) request(ctx context.Context, r release, now *helmclient.Release) 
 	if err != nil {
 		return helmclient.Install{}, err
 	}
-	values, err := w.values(r)
+	values, err := w.sources(r)
 	if err != nil {
 		return helmclient.Install{}, err
 	}
@@ -214,37 +207,6 @@ func (w *work) request(ctx context.Context, r release, now *helmclient.Release) 
 		request.PostRender = w.overlay
 	}
 	return request, nil
-}
-
-// values returns the values of the request, merged with the numbers of pods.
-func (w *work) values(r release) (helmclient.Values, error) {
-	counts, err := w.counts(r.name)
-	if err != nil {
-		return helmclient.Values{}, err
-	}
-	v := helmclient.Values{Set: slices.Concat(r.set, counts), SetJSON: r.setJSON}
-	for _, name := range r.valueFiles {
-		v.Files = append(v.Files, func() (io.ReadCloser, error) {
-			data, err := fs.ReadFile(w.op.Package, name)
-			return io.NopCloser(bytes.NewReader(data)), err
-		})
-	}
-	return v, nil
-}
-
-// counts returns the values of a release that count pods, at the scale levels after the operation.
-func (w *work) counts(name string) ([]string, error) {
-	want, err := w.op.Instances()
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, id := range sortedKeys(w.design.vdus) {
-		if v := w.design.vdus[id]; v.value != "" && v.release == name {
-			out = append(out, fmt.Sprintf("%s=%d", v.value, want[id]))
-		}
-	}
-	return slices.Compact(out), nil
 }
 
 // keepReleases stores the objects that the releases created.
@@ -279,21 +241,11 @@ func (w *work) keepUnfinished(ctx context.Context) {
 
 // refsOf returns the objects of the newest revision of a release.
 func (w *work) refsOf(ctx context.Context, name string) ([]objects.Ref, error) {
-	text, err := w.helm.Manifest(ctx, w.named(name), 0)
+	m, err := w.manifestOf(ctx, w.named(name), 0)
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", name, err)
 	}
-	if strings.TrimSpace(text) == "" {
-		return nil, nil
-	}
-	list, err := objects.Parse("manifest of release "+name, []byte(text))
-	if err == nil {
-		err = w.objects.Place(ctx, list, w.design.namespace)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return objects.Refs(list), nil
+	return m.Refs, nil
 }
 
 // uninstallOne uninstalls a release. It succeeds if the release does not exist.

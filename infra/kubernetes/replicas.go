@@ -14,24 +14,19 @@ import (
 // overlay sets the numbers of pods in a manifest that Helm has rendered, for workloads whose number is not a value of
 // the chart: otherwise the next revision would undo an earlier scaling.
 func (w *work) overlay(ctx context.Context, rendered []byte) ([]byte, error) {
-	if len(bytes.TrimSpace(rendered)) == 0 {
-		return rendered, nil
-	}
-	all, err := objects.Parse("rendered manifest", rendered)
+	m, err := w.objects.Manifest(ctx, "rendered manifest", rendered, w.design.namespace)
 	if err != nil {
 		return nil, err
 	}
-	var placed []*objects.Object // copies, so that the rest of the manifest stays unchanged
-	for _, o := range all {
-		placed = append(placed, o.DeepCopy())
-	}
-	if err := w.objects.Place(ctx, placed, w.design.namespace); err != nil {
-		return nil, err
-	}
-	changed, err := w.size(all, objects.Refs(placed))
+	changed, err := w.size(m.Objects, m.Refs)
 	if err != nil || !changed {
 		return rendered, err
 	}
+	return writeManifest(m.Objects)
+}
+
+// writeManifest writes a manifest as YAML documents.
+func writeManifest(all []*objects.Object) ([]byte, error) {
 	var out bytes.Buffer
 	for _, o := range all {
 		text, err := yaml.Marshal(o.Object)
@@ -43,14 +38,14 @@ func (w *work) overlay(ctx context.Context, rendered []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// size sets the number of pods of the workloads that scaling aspects resize and no value counts.
+// size sets the number of pods of the workloads that the operation resizes and no value counts.
 func (w *work) size(all []*objects.Object, refs []objects.Ref) (changed bool, err error) {
 	want, err := w.op.Instances()
 	if err != nil {
 		return false, err
 	}
 	for id, ref := range w.workloads(refs) {
-		if !w.resizes(id) {
+		if !w.sets(id) {
 			continue
 		}
 		for i, o := range all {
@@ -66,6 +61,12 @@ func (w *work) size(all []*objects.Object, refs []objects.Ref) (changed bool, er
 // resizes reports whether the workload of a VDU is scaled directly.
 func (w *work) resizes(vduID string) bool {
 	return len(w.op.Flavour.AspectsOf(vduID)) > 0 && w.design.vdus[vduID].value == ""
+}
+
+// sets reports whether the operation sets the number of pods of a VDU at its workload. A scaling changes those of its
+// aspect.
+func (w *work) sets(vduID string) bool {
+	return w.resizes(vduID) && (w.op.Kind != vnflcm.OpScale || scaled(w.op, vduID))
 }
 
 // resize is the step that sets the numbers of pods that no value of a chart gives.
@@ -84,7 +85,7 @@ func (w *work) resize(ctx context.Context) error {
 			if !w.resizes(id) {
 				continue
 			}
-			if err := w.resizeOne(ctx, found[id], want[id]); err != nil {
+			if err := w.resizeOne(ctx, id, found[id], want[id]); err != nil {
 				return fmt.Errorf("VDU %s: %w", id, err)
 			}
 		}
@@ -92,10 +93,16 @@ func (w *work) resize(ctx context.Context) error {
 	})
 }
 
-func (w *work) resizeOne(ctx context.Context, ref objects.Ref, n int) error {
+// resizeOne sets the number of pods of a workload. An autoscaler decides about the workloads that the operation is not for.
+func (w *work) resizeOne(ctx context.Context, id string, ref objects.Ref, n int) error {
 	now, err := w.objects.Replicas(ctx, ref)
 	if err != nil || now == n {
 		return err
+	}
+	if !w.sets(id) {
+		if auto, err := w.objects.Autoscaled(ctx, ref); err != nil || auto {
+			return err
+		}
 	}
 	return w.objects.SetReplicas(ctx, ref, n)
 }

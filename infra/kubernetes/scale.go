@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -9,10 +10,10 @@ import (
 )
 
 // Scale implements vnflcm.InfraDriver. If the number of pods of a VDU is a value of a chart, Scale upgrades the release
-// with a new value and keeps all other values. The workloads of other VDUs are scaled directly. Their number follows
-// from the scale levels and is set in the manifests that a chart renders, so that no upgrade undoes it.
+// with a new value and keeps all other values, fields that depend on chance, and fields that other clients have changed. The
+// workloads of other VDUs are scaled directly. Their number follows from the scale levels, unless an autoscaler sets it.
 //
-// Rolling back restores the revision that a release had before.
+// Rolling back restores the values that a release had before.
 func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -58,7 +59,7 @@ func (w *work) upgrade(ctx context.Context) error {
 			if len(counts) == 0 {
 				continue
 			}
-			if err := w.changeOne(ctx, r, counts); err != nil {
+			if err := w.changeOne(ctx, r); err != nil {
 				return fmt.Errorf("release %s: %w", r.name, err)
 			}
 		}
@@ -66,7 +67,7 @@ func (w *work) upgrade(ctx context.Context) error {
 	})
 }
 
-func (w *work) changeOne(ctx context.Context, r release, counts []string) error {
+func (w *work) changeOne(ctx context.Context, r release) error {
 	now, err := w.find(ctx, r.name)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 		if err != nil || was.Operation != w.op.ID {
 			return err // it was not changed
 		}
-		return w.goBack(ctx, now, was.Revision)
+		return w.goBack(ctx, r, now, was)
 	}
 	if w.done(now) {
 		return nil
@@ -91,26 +92,43 @@ func (w *work) changeOne(ctx context.Context, r release, counts []string) error 
 	if err != nil {
 		return err
 	}
-	was, err := w.was(ctx, r.name)
-	if err != nil {
-		return err
+	return w.upgradeOne(ctx, r, request, now, false)
+}
+
+// goBack rolls a release back to the revision before the operation, once.
+func (w *work) goBack(ctx context.Context, r release, now *helmclient.Release, was before) error {
+	description := "vnfkit rollback of operation " + w.op.ID
+	if now.Revision == was.Revision || now.State == helmclient.Deployed && now.Description == description {
+		return nil
 	}
-	request.Values = helmclient.Values{Set: counts}
+	if now.State == helmclient.Deployed {
+		request, err := w.request(ctx, r, now)
+		if err == nil {
+			request.Description, request.Stale = description, ownStale
+			return w.undoChange(ctx, r, request, now, was)
+		}
+		w.op.Log.WarnContext(ctx, "fields that other clients have changed are reset: the chart cannot be had, so Helm rolls back", "release", r.name, "error", err)
+	}
 	return w.takeUp(ctx, func() error {
-		_, err := w.helm.Upgrade(ctx, helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseValues, MaxHistory: was.historyFrom(now)})
+		_, err := w.helm.Rollback(ctx, helmclient.Rollback{Name: now.Name, Revision: was.Revision, Description: description,
+			Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale})
 		return err
 	})
 }
 
-// goBack rolls a release back to a revision, once.
-func (w *work) goBack(ctx context.Context, now *helmclient.Release, revision int) error {
-	description := "vnfkit rollback of operation " + w.op.ID
-	if now.Revision == revision || now.State == helmclient.Deployed && now.Description == description {
-		return nil
+// undoChange gives a release the values of the revision before the operation. Unlike Helm's rollback it keeps fields that
+// other clients have changed, such as numbers of pods under an autoscaler.
+func (w *work) undoChange(ctx context.Context, r release, request helmclient.Install, now *helmclient.Release, was before) error {
+	var values releaseValues
+	var err, err2 error
+	values.before, err = w.recordedValues(ctx, r, now.Revision)
+	values.after, err2 = w.recordedValues(ctx, r, was.Revision)
+	if err := errors.Join(err, err2); err != nil {
+		return err
 	}
+	u := helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseReset, MaxHistory: was.historyFrom(now)}
 	return w.takeUp(ctx, func() error {
-		_, err := w.helm.Rollback(ctx, helmclient.Rollback{Name: now.Name, Revision: revision, Description: description,
-			Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale})
+		_, err := w.helm.Upgrade(ctx, w.onlyChange(u, now.Revision, values))
 		return err
 	})
 }

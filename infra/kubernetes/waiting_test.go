@@ -132,7 +132,9 @@ type upgrading struct {
 }
 
 func (u upgrading) Upgrade(ctx context.Context, r helmclient.Upgrade) (*helmclient.Release, error) {
-	*u.kept = append(*u.kept, r.MaxHistory)
+	if !r.DryRun {
+		*u.kept = append(*u.kept, r.MaxHistory)
+	}
 	return u.Client.Upgrade(ctx, r)
 }
 

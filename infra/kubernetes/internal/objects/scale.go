@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
@@ -69,4 +71,24 @@ func scaleFault(r Ref, err error) error {
 		return fmt.Errorf("kubernetes: %s does not exist: %w", r, err)
 	}
 	return fmt.Errorf("kubernetes: %s: %w", r, err)
+}
+
+// autoscalers are the kind of objects that set the numbers of pods by load.
+var autoscalers = schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}
+
+// Autoscaled reports whether an autoscaler sets how many pods a workload is to have. It is false for a client that may not
+// list autoscalers.
+func (c *Client) Autoscaled(ctx context.Context, r Ref) (bool, error) {
+	list, err := c.list(ctx, autoscalers, r.Namespace, metav1.ListOptions{})
+	if err != nil {
+		if apierrors.IsForbidden(err) {
+			err = nil
+		}
+		return false, err
+	}
+	return slices.ContainsFunc(list, func(o Object) bool {
+		target := Ref{APIVersion: field(&o, "spec", "scaleTargetRef", "apiVersion"), Kind: field(&o, "spec", "scaleTargetRef", "kind"),
+			Namespace: r.Namespace, Name: field(&o, "spec", "scaleTargetRef", "name")}
+		return target.identity() == r.identity()
+	}), nil
 }
