@@ -62,7 +62,7 @@ func contentOf(kind string) any {
 	case kindChange:
 		return new(changeRecord)
 	case kindVIM:
-		return new(VimConnectionInfo)
+		return new(vimRecord)
 	case kindVIMDefault, kindAdoption:
 		return new(string)
 	case kindRenewal:

@@ -27,7 +27,7 @@ func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInf
 	}
 	return op.update(ctx, func(ctx context.Context, b *Batch) error {
 		if stored {
-			if err := own.put(ctx, b, info); err != nil {
+			if err := own.put(ctx, b, info, op.InstanceID); err != nil {
 				return err
 			}
 		}

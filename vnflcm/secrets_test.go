@@ -119,7 +119,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 				"%v":           fmt.Sprintf("%v %v %v", occ, req, occ.Error),
 				"%+v":          fmt.Sprintf("%+v %+v %+v", occ, req, *occ.Error),
 				"%#v":          fmt.Sprintf("%#v %#v %#v", *occ, req, *occ.Error),
-				"%s %q %x":     fmt.Sprintf("%s %q %x", occ.OperationParams, req.AdditionalParams, req.VimConnectionInfo),
+				"%s %q %x":     fmt.Sprintf("%s %q %x", occ.OperationParams, req.AdditionalParams, req.VimConnectionInfo[0].AccessInfo),
 				"stored in it": x.stored()}
 			for where, text := range outputs {
 				if !strings.Contains(text, "***") && where != "stored in it" {

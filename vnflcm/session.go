@@ -77,7 +77,9 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 // with registered secrets: operations that keep or end the VNF use the mixture, other operations refuse it.
 func (s *session) connection(ctx context.Context, inst *instanceRecord, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
 	if inst.VIMForm == vimComplete && len(named) > 0 {
-		return named[0], vimComplete, nil
+		vim := named[0]
+		vim.FromOperator = false
+		return vim, vimComplete, nil
 	}
 	vim, form, err := resolveVIM(ctx, s.m.vims, named, types)
 	if inst.VIMForm != "" || inst.Instance.InstantiationState != Instantiated || len(named) == 0 || form == "" {

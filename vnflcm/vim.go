@@ -19,6 +19,10 @@ type VimConnectionInfo struct {
 	InterfaceInfo Params `json:"interfaceInfo,omitzero"`
 	AccessInfo    Params `json:"accessInfo,omitzero"`
 	Extra         Params `json:"extra,omitzero"`
+	// FromOperator says that the operator has put the address into the registry (VIMs.Put): it comes neither from a request nor
+	// from an operation that has registered a cluster. The Manager sets it in Operation.VIM. Drivers connect to other addresses
+	// as their policy allows: see package outbound.
+	FromOperator bool `json:"-"`
 }
 
 // VimConnections is a list, as SOL003 v2.6.1 has it; the map of v3.3.1 is read too.
@@ -52,24 +56,31 @@ type storeVIMs struct {
 	log     *slog.Logger
 }
 
+// vimRecord is an entry of the registry.
+type vimRecord struct {
+	VimConnectionInfo
+	Instance string `json:"instance,omitempty"` // whose operation has registered the entry; empty: the operator has
+}
+
 func (v *storeVIMs) Get(ctx context.Context, vimID string) (VimConnectionInfo, error) {
-	var info VimConnectionInfo
-	if _, err := v.records.get(ctx, kindVIM, vimID, &info); err != nil {
-		return info, fmt.Errorf("VIM %q: %w", vimID, err)
+	var rec vimRecord
+	if _, err := v.records.get(ctx, kindVIM, vimID, &rec); err != nil {
+		return rec.VimConnectionInfo, fmt.Errorf("VIM %q: %w", vimID, err)
 	}
-	return info, nil
+	rec.FromOperator = rec.Instance == ""
+	return rec.VimConnectionInfo, nil
 }
 
 func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error { return v.put(ctx, b, info) })
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error { return v.put(ctx, b, info, "") })
 }
 
-// put adds to b that the entry is added or replaced.
-func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo) error {
+// put adds to b that the entry is added or replaced, by an operation of an instance unless that is empty.
+func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo, instance string) error {
 	if err := info.checkEntry(); err != nil {
 		return err
 	}
-	return v.records.put(ctx, b, kindVIM, info.VimID, info)
+	return v.records.put(ctx, b, kindVIM, info.VimID, vimRecord{info, instance})
 }
 
 // checkEntry returns the reason why the registry cannot store the entry.
@@ -83,7 +94,7 @@ func (v VimConnectionInfo) checkEntry() error {
 
 // replace adds to b that the entry is replaced, if it is still was; errEntryChanged otherwise.
 func (v *storeVIMs) replace(ctx context.Context, b *Batch, was, info VimConnectionInfo) error {
-	var now VimConnectionInfo
+	var now vimRecord
 	version, err := v.records.get(ctx, kindVIM, was.VimID, &now)
 	if errors.Is(err, ErrNotFound) || err == nil && !now.equal(was) {
 		return errEntryChanged
@@ -91,7 +102,7 @@ func (v *storeVIMs) replace(ctx context.Context, b *Batch, was, info VimConnecti
 	if err != nil {
 		return err
 	}
-	record, err := v.records.sealed(kindVIM, was.VimID, version, info)
+	record, err := v.records.sealed(kindVIM, was.VimID, version, vimRecord{info, now.Instance})
 	b.Put = append(b.Put, record)
 	return errors.Join(err, info.checkEntry())
 }
@@ -161,6 +172,7 @@ func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []st
 
 // resolveEntry completes one entry of a request. Its faults begin with path.
 func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnectionInfo) (VimConnectionInfo, vimForm, error) {
+	given.FromOperator = false
 	isWhole := given.VimType != "" && !given.AccessInfo.IsZero()
 	if given.VimID == "" {
 		if !isWhole {
@@ -180,12 +192,19 @@ func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnecti
 	case given.VimType == vimTypeHelm && known.forCharts():
 		known.VimType = vimTypeHelm
 	}
+	known.FromOperator = fromOperator(vims, known)
 	vim, form, err := combineVIM(path, known, given)
 	if err == nil && form != vimComplete && given.VimType != "" && given.VimType != known.VimType {
 		err = &ParamError{Path: path + ".vimType", Value: given.VimType,
 			Reason: fmt.Sprintf("the VIM %s is registered as %s", given.VimID, known.VimType)}
 	}
 	return vim, form, err
+}
+
+// fromOperator reports whether the operator has put an entry into the registry. A registry of the caller is the operator's.
+func fromOperator(vims VIMs, known VimConnectionInfo) bool {
+	_, stored := vims.(*storeVIMs)
+	return !stored || known.FromOperator
 }
 
 // checkFurther returns the type of an entry beyond the first, which no driver uses yet. Its faults begin with path.
@@ -222,6 +241,7 @@ func overlayVIM(known, given VimConnectionInfo) (VimConnectionInfo, error) {
 	if given.ID != "" {
 		known.ID = given.ID
 	}
+	known.FromOperator = false
 	known.InterfaceInfo, errs[0] = known.InterfaceInfo.Merge(given.InterfaceInfo)
 	known.AccessInfo, errs[1] = known.AccessInfo.Merge(given.AccessInfo)
 	known.Extra, errs[2] = known.Extra.Merge(given.Extra)
@@ -232,6 +252,7 @@ func defaultVIM(ctx context.Context, vims VIMs, types []string) (VimConnectionIn
 	var found []VimConnectionInfo
 	for _, vimType := range types {
 		info, err := vims.Default(ctx, vimType)
+		info.FromOperator = fromOperator(vims, info)
 		switch {
 		case err == nil:
 			found = append(found, info)

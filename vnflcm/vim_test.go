@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,20 +32,20 @@ func TestVIMLookup(t *testing.T) {
 	}{
 		"ids only": {
 			named: vnflcm.VimConnections{{ID: "c1", VimID: "vim2", VimType: "toy"}},
-			want:  vnflcm.VimConnectionInfo{ID: "c1", VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"v2","region":"r"}`)}},
+			want:  vnflcm.VimConnectionInfo{ID: "c1", VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"v2","region":"r"}`), FromOperator: true}},
 		"registered, with other access": {
 			named: vnflcm.VimConnections{{VimID: "vim2", AccessInfo: access}},
-			want:  vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"u","region":"r"}`)}},
+			want:  vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"u","region":"r"}`), FromOperator: true}},
 		"inline": {
 			named: vnflcm.VimConnections{{ID: "c1", VimType: "toy", AccessInfo: access}},
 			want:  vnflcm.VimConnectionInfo{ID: "c1", VimType: "toy", AccessInfo: access}},
 		"inline with an id": {
 			named: vnflcm.VimConnections{{VimID: "elsewhere", VimType: "toy", AccessInfo: access}},
 			want:  vnflcm.VimConnectionInfo{VimID: "elsewhere", VimType: "toy", AccessInfo: access}},
-		"default of the type": {want: vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}},
+		"default of the type": {want: vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy", FromOperator: true}},
 		"unknown":             {named: vnflcm.VimConnections{{VimID: "vim9", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimId"}},
 		"wrong type":          {named: vnflcm.VimConnections{{VimID: "vim2", VimType: "other"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
-		"charts":              {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "ETSINFV.HELM.V_3"}}, want: vnflcm.VimConnectionInfo{VimID: "vim4", VimType: "ETSINFV.HELM.V_3", Extra: params(t, `{"use_helm":"True"}`)}},
+		"charts":              {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "ETSINFV.HELM.V_3"}}, want: vnflcm.VimConnectionInfo{VimID: "vim4", VimType: "ETSINFV.HELM.V_3", Extra: params(t, `{"use_helm":"True"}`), FromOperator: true}},
 		"no charts":           {named: vnflcm.VimConnections{{VimID: "vim5", VimType: "ETSINFV.HELM.V_3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"charts, other type":  {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"no driver":           {named: vnflcm.VimConnections{{VimID: "vim3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
@@ -297,6 +298,41 @@ func TestRemovedVIMInUse(t *testing.T) {
 			must(t, x.VIMs().Remove(t.Context(), "vim2"))
 			if got := log.String(); strings.Count(got, "users=["+user+"]") != 2 {
 				t.Errorf("log of VIMs.Remove:\n%s", got)
+			}
+		})
+	}
+}
+
+// TestFromOperator: only an address of the operator's entry is the operator's, whatever the request says.
+func TestFromOperator(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		named vnflcm.VimConnectionInfo
+		want  bool
+	}{
+		"the operator's entry":           {vnflcm.VimConnectionInfo{VimID: "vim1"}, true},
+		"its address, another login":     {vnflcm.VimConnectionInfo{VimID: "vim1", AccessInfo: params(t, `{"username":"u"}`)}, true},
+		"complete":                       {vnflcm.VimConnectionInfo{VimType: "toy", AccessInfo: params(t, `{"username":"u"}`), FromOperator: true}, false},
+		"complete, with a registered id": {vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy", InterfaceInfo: params(t, `{"endpoint":"https://other"}`), AccessInfo: params(t, `{"username":"u"}`)}, false},
+		"a cluster of an operation":      {vnflcm.VimConnectionInfo{VimID: madeVIM}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, nil)
+			var got []bool
+			x.watch(func(op *vnflcm.Operation) {
+				got = append(got, op.VIM.FromOperator)
+				must(t, op.RegisterVIM(t.Context(), vnflcm.VimConnectionInfo{VimID: madeVIM, VimType: "toy"}))
+			})
+			x.instantiated("plain")
+			got = nil
+			id := x.create()
+			opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{c.named}})
+			x.wait(opID, err, vnflcm.Completed)
+			opID, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
+			x.wait(opID, err, vnflcm.Completed)
+			if len(got) == 0 || slices.Contains(got, !c.want) {
+				t.Errorf("FromOperator is %v, want %t", got, c.want)
 			}
 		})
 	}
