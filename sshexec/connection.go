@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -63,9 +64,16 @@ func (p *Pool) dialOnce(ctx context.Context, t Target, limit int, phase func(str
 
 // reach opens the network connection.
 func (p *Pool) reach(ctx context.Context, t Target, phase func(string)) (net.Conn, error) {
+	if err := p.allowed(t); err != nil {
+		return nil, err
+	}
 	if t.Via == nil {
 		phase("dial " + t.Addr)
-		conn, err := p.options.Dial(ctx, "tcp", t.Addr)
+		dial := p.options.Dial
+		if t.Trusted {
+			dial = p.options.DialTrusted
+		}
+		conn, err := dial(ctx, "tcp", t.Addr)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrConnect, err)
 		}
@@ -78,6 +86,25 @@ func (p *Pool) reach(ctx context.Context, t Target, phase func(string)) (net.Con
 		return nil, through(*t.Via, err)
 	}
 	return conn, nil
+}
+
+// allowed asks Options.Allow about a target.
+func (p *Pool) allowed(t Target) error {
+	if t.Trusted {
+		return nil
+	}
+	host, service, err := net.SplitHostPort(t.Addr)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return fmt.Errorf("the port of %s: %w", t.Addr, err)
+	}
+	if err := p.options.Allow(host, uint16(port)); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotAllowed, err)
+	}
+	return nil
 }
 
 // through names the jump host that an error comes from.

@@ -96,7 +96,7 @@
 //
 // # Connections
 //
-// Hosts with the same ID, Addr, User, Auth and Via share one connection of a pool. The pool opens the connection when it is
+// Hosts with the same ID, Addr, User, Auth, Via and Trusted share one connection of a pool. The pool opens the connection when it is
 // first needed, closes it when it is idle, and replaces it when it breaks. A connection carries Options.Sessions sessions
 // at once, or fewer if the host allows fewer. At most Options.LoginsPerServer logins run on one server at a time. If a host does
 // not answer for Options.KeepAlive, its connection is closed. [Pool.Close] waits until all work of the pool has ended.

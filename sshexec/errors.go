@@ -12,6 +12,8 @@ var (
 	// ErrConnect: the host could not be reached, did not finish the SSH handshake or opened no session. No command was
 	// sent. Retrying helps while the machine is starting.
 	ErrConnect = errors.New("cannot connect")
+	// ErrNotAllowed: Options.Allow refuses the address of the host. The pool did not connect. A retry does not help.
+	ErrNotAllowed = errors.New("the address is not allowed")
 	// ErrAuth: the host refused every credential. A fresh VM accepts the key after cloud-init has installed it;
 	// otherwise the error is final.
 	ErrAuth = errors.New("authentication refused")

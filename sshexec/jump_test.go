@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -52,6 +55,41 @@ func TestJumpHosts(t *testing.T) {
 	})
 	if err := hosts[1].Wait(withinMinutes(t)); err != nil {
 		t.Errorf("after that: %v", err)
+	}
+}
+
+// TestAllow: a jump host gets only allowed addresses; what the operator has named is not judged and has another dialer.
+func TestAllow(t *testing.T) {
+	_, first := bastion(t, "first", sshtest.Config{})
+	remote := sshtest.Start(t, sshtest.Config{})
+	var judged []string
+	refused := errors.New("it is local")
+	var dials, trusted dialCounter
+	pool := newPool(t, sshexec.Options{Dial: dials.dial, DialTrusted: trusted.dial, Allow: func(host string, port uint16) error {
+		judged = append(judged, net.JoinHostPort(host, strconv.Itoa(int(port))))
+		return refused
+	}})
+	first.Trusted = true
+	behind := target(t, remote)
+	behind.Via = &first
+	for _, to := range []sshexec.Target{behind, target(t, remote)} {
+		err := pool.Host(to).Wait(withinMinutes(t))
+		if !errors.Is(err, sshexec.ErrNotAllowed) || !errors.Is(err, refused) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := pool.Host(first).Wait(withinMinutes(t)); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{remote.Addr(), remote.Addr()}, judged); diff != "" {
+		t.Errorf("judged:\n%s", diff)
+	}
+	if dials.made.Load() != 0 || trusted.made.Load() != 1 {
+		t.Errorf("%d connections, and %d to trusted addresses", dials.made.Load(), trusted.made.Load())
+	}
+	behind.Trusted = true
+	if err := pool.Host(behind).Wait(withinMinutes(t)); err != nil {
+		t.Error(err)
 	}
 }
 

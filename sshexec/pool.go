@@ -16,6 +16,11 @@ type Options struct {
 	// net.Dialer with a timeout of 15 s: a machine that is off does not answer, and the kernel alone tries for two
 	// minutes.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// DialTrusted replaces Dial for targets that are Trusted. Default: Dial.
+	DialTrusted func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Allow is asked about Target.Addr, which may be a name, before the pool connects to a target that is not Trusted, directly
+	// or through a jump host. An error refuses the connection with ErrNotAllowed. Default: every address is allowed.
+	Allow func(host string, port uint16) error
 	// Observe sees every command before and after it runs, with the context that the caller runs it with. It is called by
 	// the goroutine that runs the command and must not block.
 	Observe func(context.Context, CommandEvent)
@@ -77,6 +82,12 @@ type attempt struct {
 func NewPool(o Options) *Pool {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	}
+	if o.DialTrusted == nil {
+		o.DialTrusted = o.Dial
+	}
+	if o.Allow == nil {
+		o.Allow = func(string, uint16) error { return nil }
 	}
 	if o.Observe == nil {
 		o.Observe = func(context.Context, CommandEvent) {}

@@ -13,7 +13,7 @@ import (
 // Target says which machine is meant, as whom one logs in there, and how the
 // machine proves its identity.
 //
-// Hosts made from targets with equal ID, Addr, User, Auth and Via share one
+// Hosts made from targets with equal ID, Addr, User, Auth, Via and Trusted share one
 // connection. Each of them asks its own HostKeys about the key of the machine.
 type Target struct {
 	// ID is the identity of the machine, for example the resource id of a VM.
@@ -37,6 +37,9 @@ type Target struct {
 	// Via is the jump host from which Addr is reached, with separate credentials and host key. A jump host may have a
 	// Via too. Machines behind the same jump host share the connection to it. Default: none.
 	Via *Target
+	// Trusted says that the operator of the program has chosen Addr: Options.DialTrusted connects to it, and Options.Allow is
+	// not asked. Default: Addr may come from a request.
+	Trusted bool
 	// LoginGrace is how long [Host.Wait] retries while a machine refuses the credentials: new machines accept
 	// connections before their users exist. Default: until the end of its context.
 	LoginGrace time.Duration
@@ -46,10 +49,13 @@ type Target struct {
 const maxHops = 8
 
 // key identifies a connection.
-type key struct{ id, addr, user, auth, via string }
+type key struct {
+	id, addr, user, auth, via string
+	trusted                   bool
+}
 
 func (t Target) key() key {
-	k := key{id: t.ID, addr: t.Addr, user: t.User}
+	k := key{id: t.ID, addr: t.Addr, user: t.User, trusted: t.Trusted}
 	marks := sha256.New()
 	for _, a := range t.Auth {
 		mark := a.method().mark
@@ -64,7 +70,7 @@ func (t Target) key() key {
 
 // String is unambiguous and contains no credentials.
 func (k key) String() string {
-	return fmt.Sprintf("%q %q %q %s (%s)", k.id, k.addr, k.user, hex.EncodeToString([]byte(k.auth)), k.via)
+	return fmt.Sprintf("%q %q %q %s %t (%s)", k.id, k.addr, k.user, hex.EncodeToString([]byte(k.auth)), k.trusted, k.via)
 }
 
 // withDefaults fills what may be left out. It never fails: a target that
