@@ -3,6 +3,7 @@ package helm4sdk
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/repo/v1"
@@ -38,6 +39,9 @@ type Config struct {
 	DSN string
 	// Namespace is the namespace of releases that name none; default "default".
 	Namespace string
+	// Transport is cloned for the connections to chart repositories and registries, so that the program can say which
+	// addresses they may have. Default: http.DefaultTransport.
+	Transport *http.Transport
 	// Log receives Helm's log messages; default: none.
 	Log *slog.Logger
 }
@@ -66,7 +70,7 @@ func New(cfg Config) (*Client, error) {
 	case s.kind != Secrets && s.kind != ConfigMaps && s.kind != SQL:
 		return nil, fmt.Errorf("%w: Config.Storage: %q is not known", helmclient.ErrInvalid, cfg.Storage)
 	}
-	c, err := inprocess.New(inprocess.Config{Cluster: cfg.Cluster, Dir: cfg.Dir, Namespace: cfg.Namespace, Log: cfg.Log}, inprocess.Version{
+	c, err := inprocess.New(inprocess.Config{Cluster: cfg.Cluster, Dir: cfg.Dir, Namespace: cfg.Namespace, Transport: cfg.Transport, Log: cfg.Log}, inprocess.Version{
 		Open: s.open, Template: template,
 		LoadArchive: loadArchive, LoadDirectory: loadDirectory,
 		LoadIndex: loadIndex, IndexOf: indexOf, ResolveURL: repo.ResolveReferenceURL,

@@ -3,6 +3,7 @@ package helmsdk
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/repo"
@@ -39,6 +40,9 @@ type Config struct {
 	DSN string
 	// Namespace is the namespace of releases that name none; default "default".
 	Namespace string
+	// Transport is cloned for the connections to chart repositories and registries, so that the program can say which
+	// addresses they may have. Default: http.DefaultTransport.
+	Transport *http.Transport
 	// Log receives Helm's log messages, at level debug; default: none.
 	Log *slog.Logger
 }
@@ -62,7 +66,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := inprocess.New(inprocess.Config{Cluster: cfg.Cluster, Dir: cfg.Dir, Namespace: cfg.Namespace, Log: cfg.Log}, version(s))
+	c, err := inprocess.New(inprocess.Config{Cluster: cfg.Cluster, Dir: cfg.Dir, Namespace: cfg.Namespace, Transport: cfg.Transport, Log: cfg.Log}, version(s))
 	if err != nil {
 		return nil, err
 	}

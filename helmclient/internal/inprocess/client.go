@@ -19,6 +19,7 @@ type Config struct {
 	Cluster   *rest.Config
 	Dir       string
 	Namespace string
+	Transport *http.Transport
 	Log       *slog.Logger
 }
 
@@ -31,6 +32,7 @@ type Client struct {
 	host      string // URL of the API server
 	cluster   *rest.Config
 	transport http.RoundTripper // with TLS and credentials; its connections are shared by all calls
+	charts    *http.Transport   // is cloned for requests to repositories and registries
 
 	mu   sync.Mutex
 	busy map[string]bool // "namespace/release" that an operation works on
@@ -57,7 +59,10 @@ func New(cfg Config, helm Version) (*Client, error) {
 	case cfg.Dir == "":
 		return nil, fmt.Errorf("%w: Config.Dir: is missing", helmclient.ErrInvalid)
 	}
-	c := &Client{helm: helm, namespace: cfg.Namespace, log: cfg.Log, busy: map[string]bool{}}
+	c := &Client{helm: helm, namespace: cfg.Namespace, log: cfg.Log, charts: cfg.Transport, busy: map[string]bool{}}
+	if c.charts == nil {
+		c.charts = http.DefaultTransport.(*http.Transport) //nolint:forcetypeassert // the type of the variable in net/http
+	}
 	if c.namespace == "" {
 		c.namespace = "default"
 	}

@@ -62,7 +62,7 @@ func (c *Client) fetchNamed(ctx context.Context, e *entry, chart, version string
 	if err != nil {
 		return nil, fmt.Errorf("%w: repository %s: URL of chart %s", helmclient.ErrInvalidChart, e.Name, chart)
 	}
-	return fetchFrom(ctx, u, e, maxArchive)
+	return c.fetchFrom(ctx, u, e, maxArchive)
 }
 
 // fetchURL reads an archive. One below the URL of a repository is read as that repository is, unless something else is
@@ -71,7 +71,7 @@ func (c *Client) fetchURL(ctx context.Context, u *url.URL, a helmclient.Access, 
 	if a.Username == "" && len(a.CA) == 0 && u.User == nil {
 		for _, e := range f.Repositories {
 			if strings.HasPrefix(u.String(), strings.TrimSuffix(e.URL, "/")+"/") {
-				return fetchFrom(ctx, u, e, maxArchive)
+				return c.fetchFrom(ctx, u, e, maxArchive)
 			}
 		}
 	}
@@ -80,11 +80,11 @@ func (c *Client) fetchURL(ctx context.Context, u *url.URL, a helmclient.Access, 
 		a.Username, a.Password = u.User.Username(), helmclient.NewPassword(password)
 	}
 	u.User = nil
-	return get(ctx, u.String(), a, maxArchive)
+	return c.get(ctx, u.String(), a, maxArchive)
 }
 
 // fetchFrom reads a file of a repository. It sends the password only to the host of the repository.
-func fetchFrom(ctx context.Context, u *url.URL, e *entry, limit int64) ([]byte, error) {
+func (c *Client) fetchFrom(ctx context.Context, u *url.URL, e *entry, limit int64) ([]byte, error) {
 	ca, err := e.authority()
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func fetchFrom(ctx context.Context, u *url.URL, e *entry, limit int64) ([]byte, 
 		a.Username, a.Password = e.Username, helmclient.NewPassword(e.Password)
 	}
 	u.User = nil
-	return get(ctx, u.String(), a, limit)
+	return c.get(ctx, u.String(), a, limit)
 }
 
 // fetchIndex reads the index of a repository, which must be one.
@@ -104,7 +104,7 @@ func (c *Client) fetchIndex(ctx context.Context, e *entry, ca []byte) ([]byte, e
 		return nil, fmt.Errorf("%w: repository %s: its URL", helmclient.ErrInvalid, e.Name)
 	}
 	a := helmclient.Access{Username: e.Username, Password: helmclient.NewPassword(e.Password), CA: ca}
-	text, err := get(ctx, where, a, maxArchive)
+	text, err := c.get(ctx, where, a, maxArchive)
 	if err != nil {
 		return nil, fmt.Errorf("repository %s: %w", e.Name, err)
 	}
@@ -127,8 +127,8 @@ func (c *Client) fetchIndex(ctx context.Context, e *entry, ca []byte) ([]byte, e
 }
 
 // get reads a file over HTTP.
-func get(ctx context.Context, where string, a helmclient.Access, limit int64) ([]byte, error) {
-	t, err := web(a)
+func (c *Client) get(ctx context.Context, where string, a helmclient.Access, limit int64) ([]byte, error) {
+	t, err := c.web(a)
 	if err != nil {
 		return nil, err
 	}
@@ -155,13 +155,17 @@ func get(ctx context.Context, where string, a helmclient.Access, limit int64) ([
 	return text, nil
 }
 
-// redirected follows redirects, but not from TLS to plain HTTP: without TLS the server is not authenticated.
+// redirected follows redirects, without the credentials if another server is named. It does not follow them from TLS to
+// plain HTTP: without TLS the server is not authenticated. net/http itself keeps the credentials for other ports and for
+// names below the first one.
 func redirected(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) >= 10:
 		return errors.New("is redirected too often")
 	case via[0].URL.Scheme == "https" && to.URL.Scheme != "https":
 		return errors.New("is redirected from TLS to plain HTTP")
+	case via[0].URL.Scheme != to.URL.Scheme || via[0].URL.Host != to.URL.Host:
+		to.Header.Del("Authorization")
 	}
 	return nil
 }
@@ -187,8 +191,8 @@ func statusError(where string, code int) error {
 }
 
 // web is how a server of charts is reached.
-func web(a helmclient.Access) (*http.Transport, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // which it is
+func (c *Client) web(a helmclient.Access) (*http.Transport, error) {
+	t := c.charts.Clone()
 	if len(a.CA) == 0 {
 		return t, nil
 	}

@@ -28,7 +28,7 @@ var exact = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]*)?$`)
 // pullOCI reads a chart from a registry. Helm's own client for them reads the credentials of Docker below $HOME, and
 // cannot be stopped.
 func (c *Client) pullOCI(ctx context.Context, from helmclient.Chart) ([]byte, error) {
-	t, err := web(from.Access)
+	t, err := c.web(from.Access)
 	if err != nil {
 		return nil, err
 	}
