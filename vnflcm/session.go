@@ -164,38 +164,31 @@ func (s *session) findFlavour(pkg *tosca.Package) (err error) {
 
 // decodeRequest puts the request of the operation in its place; rolling back, the inverse of it.
 func (op *Operation) decodeRequest(rec *operationRecord) error {
-	params := Params{}
 	raw := rec.Occ.OperationParams.Reveal()
 	var err error
 	switch op.Kind {
 	case OpInstantiate:
 		err = json.Unmarshal(raw, &op.Instantiate)
-		params = op.Instantiate.AdditionalParams
 	case OpScale:
 		err = json.Unmarshal(raw, &op.Scale)
-		params = op.Scale.AdditionalParams
 	case OpScaleToLevel:
 		err = json.Unmarshal(raw, &op.ScaleToLevel)
-		params = op.ScaleToLevel.AdditionalParams
 	case OpHeal:
 		err = json.Unmarshal(raw, &op.Heal)
-		params = op.Heal.AdditionalParams
 	case OpTerminate:
 		err = json.Unmarshal(raw, &op.Terminate)
-		params = op.Terminate.AdditionalParams
 	case OpModifyInfo:
 		err = json.Unmarshal(raw, &op.Modify)
 	case OpChangeExtConn:
 		err = json.Unmarshal(raw, &op.ChangeExtConn)
-		params = op.ChangeExtConn.AdditionalParams
 	}
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)
 	}
+	op.Params, err = op.Initial.AdditionalParams.Merge(op.RequestParams())
 	if op.RollingBack {
 		op.invert(rec)
 	}
-	op.Params, err = op.Initial.AdditionalParams.Merge(params)
 	return err
 }
 

@@ -33,20 +33,14 @@ type rotation struct {
 // findRegistries sets the registries that are in effect in this operation: those of a scale or heal request or, if the
 // request has none, those of the cluster. They replace the registries of the merged parameters.
 func (p *parameters) findRegistries(ctx context.Context, op *vnflcm.Operation) (rotation, error) {
-	var request vnflcm.Params
-	switch {
-	case op.Scale != nil:
-		request = op.Scale.AdditionalParams
-	case op.Heal != nil:
-		request = op.Heal.AdditionalParams
-	default:
+	if op.Scale == nil && op.Heal == nil {
 		return rotation{}, nil
 	}
 	before, err := registriesBefore(ctx, op)
 	if err != nil {
 		return rotation{}, err
 	}
-	own, given := registriesOf(request)
+	own, given := registriesOf(op.RequestParams())
 	if !given || op.RollingBack {
 		own = before
 	}
