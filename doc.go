@@ -10,7 +10,8 @@
 //     [github.com/vnfkit/vnfkit/vnflcm]. Serve it to an NFVO over HTTP (SOL003, versions 1 and 2):
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003]; to clients with OAuth 2.0 tokens:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer]; with subscriptions and notifications:
-//     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify].
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify]. Decide which addresses of requests it connects to:
+//     [github.com/vnfkit/vnfkit/vnflcm/outbound].
 //   - Use a management driver from a VNFM of your own, such as Tacker: [github.com/vnfkit/vnfkit/vnflcm/hookrun].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite]; in a PostgreSQL that several machines
 //     share: [github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres]; in a store that you write:

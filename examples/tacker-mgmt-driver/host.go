@@ -18,6 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/hookrun"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
@@ -59,8 +60,9 @@ func open(ctx context.Context, data string) (*host, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	pool := sshexec.NewPool(sshexec.Options{})
-	stacks := openstack.New(openstack.Config{})
+	var policy outbound.Policy
+	pool := sshexec.NewPool(sshexec.Options{Dial: policy.DialContext, Allow: policy.CheckHost})
+	stacks := openstack.New(openstack.Config{Allow: outbound.AllowAny}) // Tacker itself connects to its VIMs
 	h := &host{store: store, key: key, log: slog.New(slog.NewJSONHandler(log, nil)), drivers: drivers(pool),
 		atEnd: []func() error{log.Close, store.Close, func() error { stacks.Close(); return nil }, pool.Close}}
 	h.resources = func(ctx context.Context, call *hookrun.TackerV2) (vnflcm.Resources, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 )
@@ -36,6 +37,7 @@ type config struct {
 	TLS      tlsConfig      `yaml:"tls"`
 	Tokens   tokenConfig    `yaml:"tokens"`
 	Scripts  []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
+	Allow    []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
 	VIMs     []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one
 	Metrics  string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
 	Sandbox  sandboxConfig  `yaml:"sandbox"` // with -sandbox
@@ -149,6 +151,10 @@ func (c *config) check() error {
 	local := host == "localhost" || err == nil && address.IsLoopback()
 	wrong(badListen == nil && !local && (c.TLS.Certificate == "" || !c.identifies()), "listen",
 		c.Listen+" can be reached from other machines: that needs tls.certificate, and tokens or tls.client_ca to identify clients")
+	for i, text := range c.Allow {
+		_, err := netip.ParsePrefix(text)
+		wrong(err != nil, fmt.Sprintf("allow[%d]", i), fmt.Sprintf("%q must be a network, such as 127.0.0.0/8 or fd00::/8", text))
+	}
 	for i, v := range c.VIMs {
 		wrong(v.ID == "" || v.Type == "", fmt.Sprintf("vims[%d]", i), "needs id and type")
 		wrong(slices.Contains(slices.Collect(maps.Values(c.Sandbox.VIMs)), v.Type), fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
@@ -159,6 +165,20 @@ func (c *config) check() error {
 		wrong(kind != openstack.VimTypeV1 && kind != openstack.VimTypeV2, "sandbox.vims."+id, "must be "+openstack.VimTypeV1+" or "+openstack.VimTypeV2)
 	}
 	return errors.Join(faults...)
+}
+
+// policy decides which addresses of requests the program connects to. Subscribers and repositories for the sandbox are on this
+// machine.
+func (c *config) policy() outbound.Policy {
+	networks := c.Allow
+	if c.onSandbox {
+		networks = append(slices.Clone(networks), "127.0.0.0/8", "::1/128")
+	}
+	var allowed []netip.Prefix
+	for _, text := range networks {
+		allowed = append(allowed, netip.MustParsePrefix(text)) // check has parsed it
+	}
+	return outbound.Except(allowed...)
 }
 
 func (c *config) usesTokens() bool { return c.Tokens != tokenConfig{} }

@@ -62,6 +62,7 @@ func TestConfig(t *testing.T) {
 			"vims[0]: has a type that sandbox.vims gives", "sandbox.vims.c: must be openstack or ETSINFV.OPENSTACK_KEYSTONE.V_3"}},
 		"many": {"listen: x\ntls: {certificate: c, clients: {CN=a: ''}}\ntokens: {issuer: i}\nvims: [{id: a}]", nil, []string{
 			"packages: ", "data: ", "listen: must be", "tls: needs both certificate and key", "tls: needs both client_ca and clients", "tokens: needs key_set", "vims[0]: needs id and type"}},
+		"networks":       {"packages: p\ndata: d\nallow: [10.0.0.0/8, 127.0.0.1, x]", nil, []string{`allow[1]: "127.0.0.1" must be a network`, `allow[2]: "x" must be a network`}},
 		"TLS and tokens": {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k}\ntokens: {key_set: s, issuer: i, audience: a}", nil, nil},
 		"certificates":   {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}", nil, nil},
 	} {

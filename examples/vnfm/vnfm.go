@@ -32,6 +32,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/script"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
@@ -113,11 +114,7 @@ func (v *vnfm) addAPI(ctx context.Context, running *timeline.Running) error {
 	if err != nil {
 		return err
 	}
-	policy := notify.RefuseLocal
-	if v.config.onSandbox {
-		policy = notify.AllowAny // a subscriber on this machine
-	}
-	v.notifier = notify.New(v.Manager, notify.Options{Allow: policy, Logger: v.log})
+	v.notifier = notify.New(v.Manager, notify.Options{Allow: v.config.policy(), Logger: v.log})
 	v.handler, err = sol003.NewHandler(v.Manager, sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil,
 		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Logger: v.log})
 	v.pages = &pages{manager: v.Manager, running: running, authorize: authorize}
@@ -197,8 +194,11 @@ func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string,
 
 // addDrivers adds every driver of the SDK, under the names that Tacker's packages give them.
 func (v *vnfm) addDrivers(c *vnflcm.Config) error {
-	var dial func(ctx context.Context, network, address string) (net.Conn, error)
-	heat := openstack.New(openstack.Config{UserData: map[string]openstack.UserData{ // the classes of Tacker's sample packages
+	policy := v.config.policy()
+	connections := sshexec.Options{Dial: policy.DialContext, Allow: policy.CheckHost, DialTrusted: outbound.Policy(outbound.AllowAny).DialContext,
+		Observe: v.measured.commands.Command}
+	var dial func(ctx context.Context, network, address string) (net.Conn, error)                  // to APIs of clusters; nil: as policy allows
+	heat := openstack.New(openstack.Config{Allow: policy, UserData: map[string]openstack.UserData{ // the classes of Tacker's sample packages
 		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	v.atEnd(func() error { heat.Close(); return nil })
 	c.Infra = map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat}
@@ -211,25 +211,24 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		}
 		v.atEnd(world.Close)
 		c.Infra["sandbox"], dial = world, world.Dial
+		connections.Dial, connections.DialTrusted = world.Dial, world.Dial
 		for _, kind := range v.config.Sandbox.VIMs {
 			c.Infra[kind] = world
 		}
 	}
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 15 * time.Second}).DialContext
-	}
-	pool := sshexec.NewPool(sshexec.Options{Dial: v.measured.commands.Dial(dial), Observe: v.measured.commands.Command})
+	connections.Dial, connections.DialTrusted = v.measured.commands.Dial(connections.Dial), v.measured.commands.Dial(connections.DialTrusted)
+	pool := sshexec.NewPool(connections)
 	v.atEnd(pool.Close)
-	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: dial, Helm: helm, Dir: filepath.Join(v.config.Data, "helm")})
+	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: dial, Allow: policy, Helm: helmBy(policy), Dir: filepath.Join(v.config.Data, "helm")})
 	for _, kind := range []string{kubernetes.VimTypeV1, kubernetes.VimTypeV2, kubernetes.VimTypeHelm} {
 		c.Infra[kind] = clusters
 	}
 	c.Mgmt = map[string]vnflcm.MgmtDriver{
-		"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool}),
-		"mgmt-drivers-kubespray":        kubespray.New(kubespray.Config{Pool: pool}),
-		"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),
+		"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool, Allow: policy}),
+		"mgmt-drivers-kubespray":        kubespray.New(kubespray.Config{Pool: pool, Allow: policy}),
+		"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool, Allow: policy}),
 		"vnflcm_noop":                   vnflcm.NoopDriver{},
-		"mgmt-drivers-cnf-nodeport":     expose.New(expose.Config{Pool: pool, Dial: dial}),
+		"mgmt-drivers-cnf-nodeport":     expose.New(expose.Config{Pool: pool, Dial: dial, Allow: policy}),
 	}
 	for i, name := range v.config.Scripts {
 		if c.Mgmt[name] != nil || name == "" {
@@ -240,9 +239,12 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 	return nil
 }
 
-// helm links Helm into the program.
-func helm(cluster *rest.Config, dir string) (helmclient.Client, error) {
-	return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
+// helmBy links Helm into the program.
+func helmBy(policy outbound.Policy) func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	transport := policy.Transport()
+	return func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+		return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir, Transport: transport})
+	}
 }
 
 // addVIMs registers the VIMs of the configuration. The first one is the default.

@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // The vimTypes of this driver in requests: register it under all three.
@@ -42,6 +43,10 @@ type Config struct {
 	// Dial makes the connections to the APIs of VIMs without a jump host, such as sandbox.World.Dial. Default: directly, or
 	// by the proxies of the environment.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Allow judges the addresses of VIMs that are not the operator's (vnflcm.VimConnectionInfo.FromOperator), and IP addresses
+	// in the URLs of chart repositories. Default: outbound.RefuseLocal. Clients that Helm returns judge their connections
+	// themselves (helmsdk.Config.Transport).
+	Allow outbound.Policy
 	// Cluster returns the connection to the cluster of a VIM if its credentials cannot be part of a VIM entry: the
 	// credentials of this process in its own cluster (rest.InClusterConfig), of a cloud's identity service, or of a
 	// program (ExecProvider). A nil result means to use the VIM entry. Otherwise the VIM needs no endpoint and no
@@ -126,7 +131,7 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 
 // access returns the options for connections to clusters.
 func (d *Driver) access(op *vnflcm.Operation) kubeaccess.Options {
-	return kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial, Cluster: d.cfg.Cluster}
+	return kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial, Allow: d.cfg.Allow, Cluster: d.cfg.Cluster}
 }
 
 func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {

@@ -25,6 +25,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // lab is a VNF instance on a simulated cluster.
@@ -79,7 +80,7 @@ func (l *lab) created(vnfdID string) string {
 
 // config returns the Config of the driver.
 func (l *lab) config() kubernetes.Config {
-	return kubernetes.Config{Dir: l.dir, Ready: time.Minute, Gone: time.Minute, Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+	return kubernetes.Config{Allow: outbound.AllowAny, Dir: l.dir, Ready: time.Minute, Gone: time.Minute, Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 		return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 	}}
 }

@@ -87,9 +87,9 @@ func (h *helmInfo) check() error {
 	return errors.Join(list...)
 }
 
-// target returns how to reach one of the machines.
-func (h *helmInfo) target(address string, via *sshexec.Target, store sshexec.HostKeyStore) (sshexec.Target, error) {
-	t := sshexec.Target{ID: "helm/" + address, Name: address, Addr: address, User: h.Username, Via: via, HostKeys: sshexec.AcceptNewHostKeys(store)}
+// target returns how to reach one of the machines, which is trusted if the operator's entry names it.
+func (h *helmInfo) target(address string, via *sshexec.Target, trusted bool, store sshexec.HostKeyStore) (sshexec.Target, error) {
+	t := sshexec.Target{ID: "helm/" + address, Name: address, Addr: address, User: h.Username, Via: via, Trusted: trusted, HostKeys: sshexec.AcceptNewHostKeys(store)}
 	var err error
 	if t.Auth, err = login.Login(h.mastersLogin).Auth("masternode_"); err != nil {
 		return t, vnflcm.AtPath(helmInfoPath, err)

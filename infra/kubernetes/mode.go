@@ -74,7 +74,7 @@ func (d *Driver) openCLI(op *vnflcm.Operation, info *helmInfo) (*helm, error) {
 	}
 	cfg := helmcli.Config{Dir: remoteDir(op.InstanceID), Log: op.Log}
 	for _, address := range info.Addresses {
-		target, err := info.target(address, via, store)
+		target, err := info.target(address, via, op.VIM.FromOperator, store)
 		if err != nil {
 			return nil, err
 		}

@@ -74,6 +74,9 @@ type paramsOfOperations struct {
 	DeletePVC bool `json:"delete_pvc"` // terminate: also delete the volume claims that StatefulSets created
 }
 
+// repositoryAddresses are the attributes with addresses of repositories and registries. helm on a machine connects to them, too.
+var repositoryAddresses = []string{"using_helm_install_param[].exthelmrepo_url"}
+
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(params{}) }
 

@@ -21,7 +21,7 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 		for _, name := range design.unknown {
 			op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
 		}
-		err = errors.Join(err, d.checkHelm(op, design))
+		err = errors.Join(err, d.checkHelm(op, design), op.CheckAddresses(repositoryAddresses, d.cfg.Allow.CheckHost))
 	}
 	if err != nil {
 		return change, err

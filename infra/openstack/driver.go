@@ -13,6 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/access"
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // The vimTypes of OpenStack in requests: register the driver under both. The vimType also says for which version of
@@ -42,8 +43,12 @@ type Config struct {
 	ConsoleTimeout time.Duration
 	// Poll is the time between the first two requests for the state of a stack. It grows up to tenfold. Default 1 s.
 	Poll time.Duration
+	// Allow judges the addresses to which the driver connects for a VIM that is not the operator's
+	// (vnflcm.VimConnectionInfo.FromOperator): its Keystone and the services in the catalog. Default: outbound.RefuseLocal.
+	Allow outbound.Policy
 	// Transport sends the HTTP requests, for tests and for proxies. The driver adds authentication to the requests; the
-	// TLS settings of the VIM are not applied to this transport. Default: a separate transport for each VIM.
+	// TLS settings of the VIM are not applied to this transport, and Allow is not asked. Default: a separate transport for
+	// each VIM.
 	Transport http.RoundTripper
 }
 
@@ -60,7 +65,7 @@ func New(cfg Config) *Driver {
 	cfg.DeleteAttempts = cmp.Or(cfg.DeleteAttempts, 5)
 	cfg.ConsoleTimeout = cmp.Or(cfg.ConsoleTimeout, 10*time.Minute)
 	cfg.Poll = cmp.Or(cfg.Poll, time.Second)
-	return &Driver{cfg: cfg, access: access.New(access.Config{Transport: cfg.Transport, UserAgent: "vnfkit"})}
+	return &Driver{cfg: cfg, access: access.New(access.Config{Allow: cfg.Allow, Transport: cfg.Transport, UserAgent: "vnfkit"})}
 }
 
 // Close closes idle connections. The driver can be used afterwards; it opens new connections.

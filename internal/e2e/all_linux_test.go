@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // TestAllInOne is the scenario with machines that the tests' own infrastructure driver makes.
@@ -29,7 +30,7 @@ func allYard(t *testing.T, parts kube.Parts, more map[string]vnflcm.InfraDriver)
 	y := registryYardOf(t, parts, func(y *yard, spec *vmhost.Spec) {
 		spec.Tree, spec.Files = y.parts.NodeTree(), nil
 		y.others[cnfVNFD] = cnfDir(t)
-		driver := kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Helm: helmInProcess, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
+		driver := kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, Dir: t.TempDir(), Helm: helmInProcess, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
 		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}
 		maps.Copy(y.drivers, more)
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/kube"
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // TestAllOnOpenStack is the same scenario with machines that Heat, Nova and Neutron make from the templates of the
@@ -90,7 +91,7 @@ func stackYard(t *testing.T, part string, make func(kube.Parts, *openstack.Drive
 	if missing := cloud.Missing(t.Context()); missing != "" {
 		t.Skip(missing)
 	}
-	o, driver := startCloud(t), openstack.New(openstack.Config{Poll: 300 * time.Millisecond})
+	o, driver := startCloud(t), openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond})
 	t.Cleanup(func() { // after the Manager has ended
 		driver.Close()
 		o.clearUp(t)

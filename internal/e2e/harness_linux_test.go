@@ -29,6 +29,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 const (
@@ -234,7 +235,7 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
 			Timeouts: kubeadm.Timeouts{Drain: 30 * time.Second}}),
 			kubesprayDriver: kubesprayIn(pool, patience, nil),
-			exposeDriver:    expose.New(expose.Config{Pool: pool}),
+			exposeDriver:    expose.New(expose.Config{Allow: outbound.AllowAny, Pool: pool}),
 			registryDriver:  registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
 	}
 	change(&c)

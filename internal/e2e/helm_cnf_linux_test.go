@@ -27,6 +27,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 const cnfVNFD = "4b0f7a53-9f2e-4e26-8c1d-77d5c1a0e9b4"
@@ -143,7 +144,7 @@ func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
 	if s.Helm4 {
 		helm = helm4InProcess
 	}
-	driver := kubernetes.New(kubernetes.Config{SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
+	driver := kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
 	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}

@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // TestKubeadmHelmChain is the chain of Tacker's specification of Helm charts: a cluster of three control-plane nodes with Helm,
@@ -103,7 +104,7 @@ func newChain(t *testing.T) *chain {
 		cnf := twoVDUs(t)
 		cnf["Files/web.tgz"] = string(chart)
 		y.others = map[string]string{cnfVNFD: writePackage(t, cnf)}
-		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{SSH: pool, Ready: 5 * time.Minute, Gone: 5 * time.Minute})}
+		y.drivers = map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, SSH: pool, Ready: 5 * time.Minute, Gone: 5 * time.Minute})}
 	})
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 const (
@@ -65,7 +66,7 @@ func writePackage(t testing.TB, files map[string]string) string {
 func cnfDrivers(t testing.TB) map[string]vnflcm.InfraDriver {
 	t.Helper()
 	// Kubernetes removes the pods of a DaemonSet up to a minute after their node: Gone keeps its default.
-	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Dir: t.TempDir(), Ready: 5 * time.Minute})}
+	return map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, Dir: t.TempDir(), Ready: 5 * time.Minute})}
 }
 
 // exposedShop is the shop as a CNF on a cluster, which the load balancer of the cluster leads to.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
@@ -100,7 +101,7 @@ func (j stackJob) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	driver := openstack.New(openstack.Config{Poll: 300 * time.Millisecond})
+	driver := openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond})
 	defer driver.Close()
 	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Owner: "child", Packages: packagesIn(packageDir),
 		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver}, Mgmt: map[string]vnflcm.MgmtDriver{driverName: idle{}}})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // keyedPackage returns the sample package with the template of docs/host-keys.md: each worker is a separate resource with a
@@ -165,7 +166,7 @@ func TestHostKeysOfConsole(t *testing.T) {
 	must(t, l.VIMs().Put(ctx, vim))
 	use := func(transport http.RoundTripper) {
 		l.driver.Close()
-		l.driver.Driver = openstack.New(openstack.Config{Poll: 300 * time.Millisecond, ConsoleTimeout: 3 * time.Second, Transport: transport})
+		l.driver.Driver = openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond, ConsoleTimeout: 3 * time.Second, Transport: transport})
 	}
 	use(nil)
 	opID, err := l.instantiate("simple", 1)

@@ -27,6 +27,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/cloud"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // sharedCloud is the cloud that all tests share; it is started for the first one that needs it.
@@ -219,7 +220,7 @@ func newStackLab(t *testing.T, vimType, pkg string) *stackLab {
 func (o *openStack) lab(t *testing.T, vimType, pkg string) *stackLab {
 	t.Helper()
 	l := &stackLab{openStack: o, t: t, pkg: pkg}
-	l.driver = &planner{Driver: openstack.New(openstack.Config{Poll: 300 * time.Millisecond})}
+	l.driver = &planner{Driver: openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond})}
 	vim, err := l.cloud.VIM("cloud", vimType)
 	if err != nil {
 		t.Fatal(err)
@@ -628,7 +629,7 @@ func TestWrongPassword(t *testing.T) {
 func TestHeatIsRestarted(t *testing.T) {
 	ctx := t.Context()
 	l := newStackLab(t, openstack.VimTypeV2, packageDir)
-	l.driver.Driver = openstack.New(openstack.Config{Poll: 300 * time.Millisecond, StackTimeout: time.Minute})
+	l.driver.Driver = openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond, StackTimeout: time.Minute})
 	opID, err := l.instantiate("complex", 2)
 	if err != nil {
 		t.Fatal(err)
@@ -640,7 +641,7 @@ func TestHeatIsRestarted(t *testing.T) {
 	_, err = l.Wait(ctx, opID)
 	t.Logf("first attempt: %v", err)
 	if err != nil {
-		l.driver.Driver = openstack.New(openstack.Config{Poll: 300 * time.Millisecond})
+		l.driver.Driver = openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond})
 		l.must(opID, l.Retry(ctx, opID))
 	}
 	if n := len(l.vnfcs()); n != 5 {

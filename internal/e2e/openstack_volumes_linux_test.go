@@ -20,6 +20,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // volumesDir is a package whose machines have volumes, and an image that is a file of the package.
@@ -34,7 +35,7 @@ func TestVolumesAndImages(t *testing.T) {
 	l := newStackLab(t, openstack.VimTypeV2, volumesDir)
 	cut := &cutUpload{RoundTripper: http.DefaultTransport.(*http.Transport).Clone()}
 	defer cut.RoundTripper.(*http.Transport).CloseIdleConnections()
-	l.driver.Driver = openstack.New(openstack.Config{Poll: 300 * time.Millisecond, Transport: cut})
+	l.driver.Driver = openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond, Transport: cut})
 	must(t, l.cloud.AddImage(ctx, "node-image")) // of the same name, and not ours
 	inst, err := l.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: volumesVNFD})
 	must(t, err)

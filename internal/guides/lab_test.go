@@ -34,6 +34,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
@@ -78,7 +79,7 @@ func newLab(t *testing.T, c sandbox.Config) *lab {
 	t.Cleanup(func() { must(t, l.world.Close()) })
 	pool := sshexec.NewPool(sshexec.Options{Dial: l.world.Dial})
 	t.Cleanup(func() { must(t, pool.Close()) })
-	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: l.world.Dial, Dir: t.TempDir(), HelmBy: kubernetes.SDK,
+	clusters := kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, SSH: pool, Dial: l.world.Dial, Dir: t.TempDir(), HelmBy: kubernetes.SDK,
 		Helm: func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 			return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 		}})

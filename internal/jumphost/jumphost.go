@@ -24,13 +24,14 @@ const Path = "vimConnectionInfo.extra.jump_host"
 
 // Target reads and checks extra.jump_host of the VIM. It returns the jump host for machines and APIs, nil if there is
 // none, and the names of attributes that have no effect. The trusted host key is host_key or, without that, the first
-// one that the jump host shows, which is stored in keys. The error is every fault (*vnflcm.ParamError, joined).
+// one that the jump host shows, which is stored in keys. A jump host of the operator's VIM is Trusted. The error is every fault (*vnflcm.ParamError, joined).
 func Target(vim vnflcm.VimConnectionInfo, keys sshexec.HostKeyStore) (target *sshexec.Target, unknown []string, err error) {
 	j, unknown, err := read(vim)
 	if j == nil || err != nil {
 		return nil, unknown, err
 	}
 	target, err = j.target(keys)
+	target.Trusted = vim.FromOperator
 	return target, unknown, err
 }
 

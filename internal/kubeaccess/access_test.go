@@ -22,6 +22,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 func TestCheck(t *testing.T) {
@@ -270,6 +271,51 @@ func TestJumpHost(t *testing.T) {
 	defer cluster.Close()
 	if diff := cmp.Diff([]string{"example.com:6443"}, asked); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAddresses: the policy judges the API of a request's VIM, before a jump host gets the address, and not the operator's. An answer
+// of another server is not quoted.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	reached := make(chan string, 10)
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached <- r.URL.Path
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"password": "hunter2"}`))
+	}))
+	t.Cleanup(inside.Close)
+	jump := sshtest.Start(t, sshtest.Config{Name: "jump", User: "jumper", Password: canary, Dial: new(net.Dialer).DialContext})
+	pool := sshexec.NewPool(sshexec.Options{})
+	defer func() { _ = pool.Close() }()
+	via := attrs{"jump_host": attrs{"address": jump.Addr(), "username": "jumper", "password": canary, "host_key": jump.PublicKey()}}
+	for name, c := range map[string]struct {
+		extra    attrs
+		operator bool
+		options  kubeaccess.Options
+		want     error
+		reached  bool
+	}{
+		"of a request":                     {want: outbound.ErrAddress},
+		"of a request, by the program":     {options: kubeaccess.Options{Dial: new(net.Dialer).DialContext}, want: outbound.ErrAddress},
+		"of a request, behind a jump host": {extra: via, options: kubeaccess.Options{SSH: pool}, want: outbound.ErrAddress},
+		"allowed":                          {options: kubeaccess.Options{Allow: outbound.AllowAny}, reached: true},
+		"of the operator":                  {operator: true, reached: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info := vim(t, attrs{"endpoint": inside.URL}, attrs{"bearer_token": canary}, c.extra)
+			info.FromOperator = c.operator
+			_, err := kubeaccess.Open(t.Context(), info, c.options)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v", err)
+			}
+			if got := len(reached) > 0; got != c.reached {
+				t.Errorf("the server was reached: %t", got)
+			}
+			for len(reached) > 0 {
+				<-reached
+			}
+		})
 	}
 }
 

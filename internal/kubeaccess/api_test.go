@@ -110,7 +110,7 @@ func (a *api) ca() string {
 
 func vim(t *testing.T, inter, access, extra attrs) vnflcm.VimConnectionInfo {
 	t.Helper()
-	v := vnflcm.VimConnectionInfo{}
+	v := vnflcm.VimConnectionInfo{FromOperator: true}
 	for into, from := range map[*vnflcm.Params]attrs{&v.InterfaceInfo: inter, &v.AccessInfo: access, &v.Extra: extra} {
 		p, err := vnflcm.NewParams(from)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 const userAgent = "vnfkit"
@@ -36,8 +36,10 @@ type Options struct {
 	SSH      *sshexec.Pool        // required when the VIM has a jump host
 	HostKeys sshexec.HostKeyStore // keeps the key of a jump host that has no host_key: hostkeys.Of
 	Log      *slog.Logger         // for warnings; nil: none
-	// Dial makes the connections of VIMs without a jump host. Nil: directly.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Dial makes the connections of VIMs without a jump host. Nil: directly, or by the proxies of the environment.
+	Dial dialFunc
+	// Allow judges the addresses of VIMs that are not the operator's (FromOperator). Nil: outbound.RefuseLocal.
+	Allow outbound.Policy
 	// Cluster is how the program reaches the cluster. Nil, or a nil result: as the VIM says.
 	Cluster ClusterFunc
 }
@@ -72,11 +74,21 @@ func Open(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*Cluste
 	ctx, cancel := context.WithTimeoutCause(ctx, openPatience, errPatience)
 	defer cancel()
 	// Only who is known may ask for this, unlike /version.
-	if err := c.Do(ctx, func(ctx context.Context) error { return c.get(ctx, "/api", &metav1.APIVersions{}) }); err != nil {
+	if err := c.Do(ctx, c.identify); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+// identify fails unless a Kubernetes API answers: errors of later requests quote its answers.
+func (c *Cluster) identify(ctx context.Context) error {
+	var versions metav1.APIVersions
+	err := c.get(ctx, "/api", &versions)
+	if err == nil && versions.Kind != "APIVersions" {
+		err = &Error{Endpoint: c.endpoint, Message: "/api is not an answer of a Kubernetes API", kind: ErrUnreachable}
+	}
+	return err
 }
 
 // newCluster does not connect.
@@ -106,16 +118,17 @@ func newCluster(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*
 }
 
 func (id *identity) cluster(o Options) (*Cluster, error) {
-	l, err := newLine(id.Via, o, o.Dial)
+	allow := o.Allow
+	if id.FromOperator {
+		allow = outbound.AllowAny
+	}
+	l, err := newLine(id.Via, o, o.Dial, allow)
 	if err != nil {
 		return nil, err
 	}
 	c := clusterAt(id.Endpoint, l)
 	c.DefaultNamespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
 	c.base = newTransport(l, id.tlsConfig())
-	if l.through == nil {
-		c.base.Proxy = http.ProxyFromEnvironment
-	}
 	return c, c.connect(&rest.Config{
 		Host: id.Endpoint.String(), BearerToken: id.Token, Username: id.Username, Password: id.Password,
 		Transport: c.guard(id.Endpoint, c.base), UserAgent: userAgent,

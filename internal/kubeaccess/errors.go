@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Sentinels, found with errors.Is.
@@ -58,8 +60,11 @@ func (c *Cluster) broken(err error) error {
 		return &Error{Endpoint: c.endpoint, kind: answerlimit.ErrTooLong}
 	}
 	kind := ErrUnreachable
-	if distrusted(err) {
+	switch {
+	case distrusted(err):
 		kind = ErrTLS
+	case errors.Is(err, outbound.ErrAddress):
+		kind = vnflcm.ErrInvalidRequest // which has brought the address
 	}
 	return &Error{Endpoint: c.endpoint, Message: answerlimit.Shorten(err.Error()), kind: kind, cause: err}
 }

@@ -28,6 +28,7 @@ type identity struct {
 	Namespace          string
 	Spare              bool // a password is given that the token makes useless
 	Via                *sshexec.Target
+	FromOperator       bool // the address is the operator's
 	unknown            []string
 }
 
@@ -56,6 +57,8 @@ func read(vim vnflcm.VimConnectionInfo, keys sshexec.HostKeyStore) (identity, er
 		CA:          certificates(cmp.Or(inter.Text("ssl_ca_cert"), access.Text("ssl_ca_cert"))),
 		ServerName:  inter.Text("tls_server_name"),
 		Insecure:    inter.Bool(false, "insecure_skip_tls_verify"),
+
+		FromOperator: vim.FromOperator,
 	}
 	if id.Token != "" && (id.Username != "" || id.Password != "") { // as in Tacker, and in the sample of the specification
 		id.Username, id.Password, id.Spare = "", "", true

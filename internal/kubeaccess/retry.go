@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Do calls try until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason. It
@@ -65,7 +66,8 @@ func Wait(ctx context.Context, pause time.Duration) error {
 
 // Passing reports whether a retry of the request may succeed.
 func Passing(err error) bool {
-	if errors.Is(err, ErrAuth) || errors.Is(err, ErrTLS) || errors.Is(err, errRedirect) || errors.Is(err, answerlimit.ErrTooLong) {
+	if errors.Is(err, ErrAuth) || errors.Is(err, ErrTLS) || errors.Is(err, errRedirect) || errors.Is(err, answerlimit.ErrTooLong) ||
+		errors.Is(err, outbound.ErrAddress) {
 		return false
 	}
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {

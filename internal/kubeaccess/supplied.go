@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/jumphost"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // supply is how the program reaches a cluster.
@@ -79,7 +80,7 @@ func (s *supply) cluster(o Options) (*Cluster, error) {
 	if dial == nil {
 		dial = o.Dial
 	}
-	l, err := newLine(s.via, o, dial)
+	l, err := newLine(s.via, o, dial, outbound.AllowAny) // the address is the program's
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +120,8 @@ func (s *supply) base(c *Cluster, how *transport.Config) (http.RoundTripper, err
 	c.base = newTransport(c.line, config)
 	c.base.DialContext = how.DialHolder.Dial // that of the line, which a plugin may have wrapped
 	c.base.DisableCompression = how.DisableCompression
-	if c.base.Proxy = how.Proxy; how.Proxy == nil && c.line.through == nil {
-		c.base.Proxy = http.ProxyFromEnvironment
+	if how.Proxy != nil {
+		c.base.Proxy = how.Proxy
 	}
 	return c.base, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 const dialTimeout = 15 * time.Second
@@ -59,16 +60,20 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func newTransport(l *line, config *tls.Config) *http.Transport {
-	return &http.Transport{
-		DialContext:         l.dial,
-		TLSHandshakeTimeout: dialTimeout,
-		IdleConnTimeout:     time.Minute,
-		MaxIdleConnsPerHost: 8,
-		ForceAttemptHTTP2:   true,
-		TLSClientConfig:     config,
-		// Detects a connection whose other end no longer exists.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+	t := l.allow.Transport()
+	if l.through == nil {
+		l.through = t.DialContext
+	} else {
+		t.Proxy = nil
 	}
+	t.DialContext = l.dial
+	t.TLSHandshakeTimeout = dialTimeout
+	t.IdleConnTimeout = time.Minute
+	t.MaxIdleConnsPerHost = 8
+	t.TLSClientConfig = config
+	// Detects a connection whose other end no longer exists.
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
+	return t
 }
 
 func (id *identity) tlsConfig() *tls.Config {
@@ -86,34 +91,55 @@ func (id *identity) tlsConfig() *tls.Config {
 	return c
 }
 
+// dialFunc has the form of net.Dialer's DialContext.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // line makes connections, through the jump host if there is one, and closes them at the end.
 type line struct {
-	through func(ctx context.Context, network, address string) (net.Conn, error) // nil: directly
+	allow   outbound.Policy
+	through dialFunc // nil: directly, which newTransport sets
 
 	mu    sync.Mutex
 	conns map[*keptConn]bool
 	ended bool
 }
 
-// newLine leads through a jump host, or by a dialer; nil: directly.
-func newLine(via *sshexec.Target, o Options, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*line, error) {
+// newLine leads through a jump host, or by a dialer; nil: directly. It connects only to addresses that the policy allows.
+func newLine(via *sshexec.Target, o Options, dial dialFunc, allow outbound.Policy) (*line, error) {
 	if via != nil {
 		if o.SSH == nil {
 			return nil, errors.New("kubernetes: the VIM has a jump host, and the driver no SSH")
 		}
 		dial = o.SSH.Host(*via).DialContext
 	}
-	return &line{through: dial, conns: map[*keptConn]bool{}}, nil
+	if dial != nil {
+		dial = judged(dial, allow)
+	}
+	return &line{allow: allow, through: dial, conns: map[*keptConn]bool{}}, nil
+}
+
+// judged judges an address before the jump host or the dialer of the program gets it.
+func judged(dial dialFunc, allow outbound.Policy) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, service, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		port, err := net.DefaultResolver.LookupPort(ctx, network, service)
+		if err != nil {
+			return nil, err
+		}
+		if err := allow.CheckHost(host, uint16(port)); err != nil { //nolint:gosec // LookupPort returns 16 bits
+			return nil, err
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 func (l *line) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	dial := l.through
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	conn, err := dial(ctx, network, addr)
+	conn, err := l.through(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

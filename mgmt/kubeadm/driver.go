@@ -9,6 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Config configures a Driver.
@@ -20,6 +21,9 @@ type Config struct {
 	// request without vnfcInstanceId replaces every machine of the cluster. Default: false, because requests in Tacker's
 	// guides lack this parameter.
 	ConfirmWholeHeal bool
+	// Allow judges IP addresses in parameters that are for programs on the machines: of proxies, registries and package
+	// repositories. Default: outbound.RefuseLocal.
+	Allow outbound.Policy
 }
 
 // Timeouts bound the parts of an operation that wait for machines.
@@ -91,8 +95,12 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	return errors.Join(err, err1, p.check(op), p.checkTargets(op), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, err1, p.check(op), p.checkTargets(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
+
+// addresses are the attributes with addresses that programs on the machines, or the driver through them, connect to.
+var addresses = []string{"k8s_cluster_installation_param.api_endpoint", "k8s_cluster_installation_param.proxy.http_proxy", "k8s_cluster_installation_param.proxy.https_proxy",
+	"k8s_cluster_installation_param.private_registry_connection_info[].server", "k8s_cluster_installation_param.packages.repository_url"}
 
 // checkTargets refuses to scale the control plane or the load balancer, and checks which control-plane nodes a heal
 // replaces.

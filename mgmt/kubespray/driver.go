@@ -8,6 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Config configures a Driver.
@@ -21,6 +22,9 @@ type Config struct {
 	// request without vnfcInstanceId replaces every machine of the cluster. Default: false, because requests in Tacker's
 	// guides lack this parameter.
 	ConfirmWholeHeal bool
+	// Allow judges IP addresses in parameters that are for programs on the machines or on the Ansible server, and that of this
+	// server. Default: outbound.RefuseLocal.
+	Allow outbound.Policy
 	// Output returns the writer that receives everything that a run of a playbook, such as "cluster.yml", prints, with
 	// secrets masked. If Output returns nil, the text is discarded. The driver calls Output once per run; concurrent
 	// operations call it concurrently. After a resume or a retry the driver calls Output again, and a run that continued

@@ -93,13 +93,20 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if err := op.Check(); err != nil {
 		return err
 	}
+	moved := op.CheckMoved(serverAddress, d.SecretParams())
 	if op.Terminate != nil {
-		return nil // a wrong parameter must not prevent terminating
+		return moved // any other wrong parameter must not prevent terminating
 	}
 	p, err := d.read(ctx, op)
 	p.warn(ctx, op)
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	return joined(err, d.check(p, op), mgmt.CheckJumpHost(ctx, op))
+	return joined(err, d.check(p, op), moved, op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
+
+// serverAddress are the attributes that say where the Ansible server is. The driver gives it the logins of all machines.
+var serverAddress = []string{"k8s_cluster_installation_param.ansible.ip_address", "k8s_cluster_installation_param.ansible.port"}
+
+// addresses are the attributes with addresses that the driver, or a program on the machines, connects to.
+var addresses = []string{serverAddress[0], "k8s_cluster_installation_param.proxy.http_proxy", "k8s_cluster_installation_param.proxy.https_proxy"}

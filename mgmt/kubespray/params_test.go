@@ -146,7 +146,8 @@ func TestSpecificationRequest(t *testing.T) {
 	l.refused(err)
 	// The faults of the specification's sample are faults for Tacker too: ports that are not numbers, and values that the
 	// user must fill in.
-	want := []string{"ansible.kubespray_root_path: is required",
+	want := []string{"ansible.ip_address: the address is not allowed: 0.0.0.0 belongs to this machine, to its links or to a metadata service",
+		"ansible.kubespray_root_path: is required",
 		`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
 		`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: the port is not a number"}

@@ -9,12 +9,16 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Config of a Driver.
 type Config struct {
 	Pool     *sshexec.Pool // required; the caller closes it
 	Timeouts Timeouts
+	// Allow judges IP addresses in parameters that are for programs on the machine: of proxies and package repositories.
+	// Default: outbound.RefuseLocal.
+	Allow outbound.Policy
 }
 
 // Timeouts bound the parts of an operation that wait for a machine.
@@ -59,8 +63,12 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	p, err := read(op)
 	p.warn(ctx, op)
-	return errors.Join(err, p.check(op), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, p.check(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
+
+// addresses are the attributes with addresses that programs on the machine connect to.
+var addresses = []string{"private_registry_installation_param.proxy.http_proxy", "private_registry_installation_param.proxy.https_proxy",
+	"private_registry_installation_param.packages.repository_url"}
 
 func (d *Driver) instantiateEnd(ctx context.Context, op *vnflcm.Operation) error {
 	return d.setUp(ctx, op, op.VNFCs)

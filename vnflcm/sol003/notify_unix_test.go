@@ -21,6 +21,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
@@ -69,7 +70,7 @@ func openVNFM(t *testing.T, dir string, change func(*vnflcm.Config)) (*vnflcm.Ma
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, m.Close(context.Background())) })
-	return m, notify.New(m, notify.Options{Allow: notify.AllowAny}), c
+	return m, notify.New(m, notify.Options{Allow: outbound.AllowAny}), c
 }
 
 // mortal is a cloud whose instantiation has a step in which the process may die.

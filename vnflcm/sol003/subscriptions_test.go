@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 )
@@ -146,7 +146,7 @@ func inShort(list []object) (out []string) {
 func newNotifyingVNFM(t *testing.T, o notify.Options, options sol003.Options) *vnfm {
 	t.Helper()
 	if o.Allow == nil {
-		o.Allow = notify.AllowAny
+		o.Allow = outbound.AllowAny
 	}
 	return newVNFMWith(t, nil, options, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
 		n := notify.New(m, o)
@@ -234,7 +234,7 @@ func TestDamagedSubscription(t *testing.T) {
 	store := vnflcm.NewMemoryStore()
 	m, _, err := newManager(t.Context(), t.TempDir(), func(c *vnflcm.Config) { c.Store = store })
 	must(t, err)
-	n := notify.New(m, notify.Options{Allow: notify.AllowAny})
+	n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
 	for i := range 5 {
 		req := sol003.SubscriptionRequest{CallbackURI: fmt.Sprintf("%s/%d", nfvo.URL, i)}
 		_, _, err := n.Subscribe(t.Context(), sol003.Subscriber{API: "v1", APIRoot: nfvo.URL}, req)
@@ -309,27 +309,13 @@ func TestFaultySubscriptions(t *testing.T) {
 	if got := x.send("GET", "/vnflcm/v2/subscriptions", "", 200).ids(); len(got) > 0 {
 		t.Errorf("subscriptions of faulty requests: %v", got)
 	}
-	guarded := newNotifyingVNFM(t, notify.Options{Allow: notify.RefuseLocal}, sol003.Options{})
+	guarded := newNotifyingVNFM(t, notify.Options{Allow: outbound.RefuseLocal}, sol003.Options{})
 	for _, uri := range []string{nfvo.URL, strings.Replace(nfvo.URL, "127.0.0.1", "localhost", 1), "http://169.254.169.254/latest", "http://[::1]:1/", "http://0.0.0.0:1/", "http://[::ffff:127.0.0.1]:1/"} {
 		if detail := guarded.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+uri+`"}`, 422).detail(); !strings.Contains(detail, "does not call") {
 			t.Errorf("%s: %s", uri, detail)
 		}
 	}
 	newVNFM(t, nil, sol003.Options{}).send("GET", "/vnflcm/v1/subscriptions", "", 404)
-}
-
-func TestRefuseLocal(t *testing.T) {
-	t.Parallel()
-	for address, allowed := range map[string]bool{
-		"127.0.0.1": false, "127.8.8.8": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "::": false, "169.254.169.254": false,
-		"fe80::1%eth0": false, "224.0.0.1": false, "ff02::1": false, "fd00:ec2::254": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false,
-		"10.0.0.1": true, "192.168.1.1": true, "203.0.113.9": true, "2001:db8::1": true, "fd00::1": true, "64:ff9b::cb00:7109": true,
-	} {
-		err := notify.RefuseLocal(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
-		if (err == nil) != allowed || err != nil && !errors.Is(err, notify.ErrAddress) {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
 }
 
 // TestNotifications tells of the life of a VNF.
@@ -591,7 +577,7 @@ func TestNotifiersShareTheWork(t *testing.T) {
 	compose := func() (*vnfm, *notify.Notifier) {
 		var n *notify.Notifier
 		return newVNFMWith(t, func(cfg *vnflcm.Config) { cfg.Store = store }, sol003.Options{}, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
-			n = notify.New(m, notify.Options{Allow: notify.AllowAny})
+			n = notify.New(m, notify.Options{Allow: outbound.AllowAny})
 			options.Subscriptions = n
 			return m
 		}), n

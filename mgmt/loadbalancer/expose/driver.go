@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Config of a Driver.
@@ -23,6 +24,8 @@ type Config struct {
 	Timeouts Timeouts
 	// Dial makes the connections to the API of VIMs without a jump host. Nil: direct connections.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Allow judges the addresses of VIMs that are not the operator's. Nil: outbound.RefuseLocal.
+	Allow outbound.Policy
 	// Cluster is as in kubernetes.Config: it returns the connection to a cluster whose credentials cannot be part of a
 	// VIM entry.
 	Cluster func(ctx context.Context, vim vnflcm.VimConnectionInfo) (*rest.Config, error)
@@ -72,7 +75,8 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 		op.Log.WarnContext(ctx, "the script is not run: haproxy.cfg is rendered whole, and what the script adds would be lost",
 			"attribute", paramPath+".script_path")
 	}
-	return errors.Join(err, mgmt.CheckJumpHost(ctx, op))
+	moved := op.CheckMoved([]string{paramName + ".external_lb_param.ssh_ip"}, d.SecretParams())
+	return errors.Join(err, moved, mgmt.CheckJumpHost(ctx, op))
 }
 
 // expose makes the load balancer serve the current services of the CNF.

@@ -73,3 +73,24 @@ func (l *lab) check(req vnflcm.InstantiateVnfRequest) string {
 	l.wait(opID, nil)
 	return ""
 }
+
+// TestMovedBalancer: a request that names another load balancer brings the login for it.
+func TestMovedBalancer(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+	for request, want := range map[string]string{
+		`{"ssh_ip": "203.0.113.9"}`:                                     "external_lb_param.ssh_password: is required with another",
+		`{"ssh_ip": "203.0.113.9", "ssh_username": "thief"}`:            "external_lb_param.ssh_password: is required with another",
+		`{"ssh_ip": "203.0.113.9", "ssh_password": "x", "host_key": 1}`: "host_key",
+	} {
+		params, err := vnflcm.ParseParams([]byte(`{"lcm-kubernetes-external-lb": {"external_lb_param": ` + request + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{AdditionalParams: params})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "another") != strings.Contains(want, "another") {
+			t.Errorf("%s: %v", request, err)
+		}
+	}
+}

@@ -21,6 +21,6 @@
 // # Where requests go
 //
 // Callback URIs and token endpoints come from clients, who could aim them at services that only this machine can reach.
-// Options.Allow is asked for the address of each connection, after the name has been resolved. RefuseLocal, the default,
-// refuses loopback and link-local addresses. Redirects are not followed and proxies are not used.
+// Options.Allow is asked for the address of each connection, after the name has been resolved. The default refuses loopback,
+// link-local and metadata addresses (package outbound). Redirects are not followed and proxies are not used.
 package notify

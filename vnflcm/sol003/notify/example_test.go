@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 )
@@ -23,7 +24,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	notifier := notify.New(manager, notify.Options{Allow: notify.AllowAny}) // the NFVO of this example is on a loopback address
+	notifier := notify.New(manager, notify.Options{Allow: outbound.AllowAny}) // the NFVO of this example is on a loopback address
 	handler, err := sol003.NewHandler(manager, sol003.Options{Subscriptions: notifier, InsecureAllowAnyone: true})
 	if err != nil {
 		fmt.Println(err)

@@ -6,20 +6,20 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
 // Options configure a Notifier.
 type Options struct {
 	// Allow is asked before each connection to a subscriber or a token endpoint, with the address that the name has. An error
-	// refuses the connection. Default: RefuseLocal.
-	Allow func(netip.AddrPort) error
+	// refuses the connection. Default: outbound.RefuseLocal.
+	Allow outbound.Policy
 	// TLS configures the connections to subscribers and token endpoints: additional authorities, and the client
 	// certificate for subscribers that request TLS_CERT.
 	TLS *tls.Config
@@ -44,9 +44,6 @@ var _ sol003.Subscriptions = (*Notifier)(nil)
 
 // New returns a Notifier of a Manager. It starts no goroutine: Run sends.
 func New(m *vnflcm.Manager, o Options) *Notifier {
-	if o.Allow == nil {
-		o.Allow = RefuseLocal
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // sender sends the notifications of one subscription.
@@ -239,7 +240,7 @@ func (n *Notifier) test(ctx context.Context, s *subscription) error {
 	reason := "cannot be reached"
 	status, isStatus := errors.AsType[statusError](err)
 	switch {
-	case errors.Is(err, ErrAddress):
+	case errors.Is(err, outbound.ErrAddress):
 		reason = "is at an address that this VNFM does not call"
 	case isStatus:
 		reason = fmt.Sprintf("must answer a GET with 204 No Content (SOL003 v2.6.1 5.4.20.3.2), not with %d", status)

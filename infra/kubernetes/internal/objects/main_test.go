@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := kubeaccess.Open(t.Context(), vnflcm.VimConnectionInfo{AccessInfo: params}, kubeaccess.Options{Log: slog.Default()})
+	cluster, err := kubeaccess.Open(t.Context(), vnflcm.VimConnectionInfo{AccessInfo: params, FromOperator: true}, kubeaccess.Options{Log: slog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Config of a Cache.
 type Config struct {
+	// Allow judges the addresses of VIMs that are not the operator's (FromOperator), and of the services in their catalogs.
+	// Default: outbound.RefuseLocal.
+	Allow outbound.Policy
 	// Transport replaces the transport that the cache creates from the attributes of each VIM. TLS settings of the VIM do
-	// not apply to this transport. Default: none.
+	// not apply to this transport, and Allow is not asked. Default: none.
 	Transport http.RoundTripper
 	// UserAgent is put before gophercloud's user agent.
 	UserAgent string

@@ -44,7 +44,7 @@ func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error)
 	if err != nil {
 		return nil, id.explain(err, id.Endpoint, "")
 	}
-	provider.HTTPClient = id.httpClient(c.config.ResponseTimeout, c.config.Transport)
+	provider.HTTPClient = id.httpClient(c.config)
 	provider.RetryFunc = retry
 	if c.config.UserAgent != "" {
 		provider.UserAgent.Prepend(c.config.UserAgent)

@@ -2,8 +2,10 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // Sentinels, found with errors.Is.
@@ -91,7 +94,7 @@ func (id *identity) explain(err error, endpoint, token string) *Error {
 	}
 	switch answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); {
 	case ok:
-		e.Endpoint, e.Status, e.Message = plainURL(answer.URL), answer.Actual, string(answer.Body)
+		e.Endpoint, e.Status, e.Message = plainURL(answer.URL), answer.Actual, id.quotable(answer.Body)
 		refused = answer.Actual == http.StatusUnauthorized
 		if later(answer.Actual) {
 			e.kind = ErrUnreachable
@@ -107,6 +110,9 @@ func (id *identity) explain(err error, endpoint, token string) *Error {
 			e.Endpoint, e.Message = plainURL(broken.URL), broken.Err.Error()
 		}
 		e.kind = ErrUnreachable
+		if errors.Is(err, outbound.ErrAddress) {
+			e.kind = vnflcm.ErrInvalidRequest // which has brought the address
+		}
 	}
 	if refused {
 		e.kind, e.Message = ErrAuth, ""
@@ -116,6 +122,27 @@ func (id *identity) explain(err error, endpoint, token string) *Error {
 	}
 	e.Message = answerlimit.Shorten(id.mask(e.Message, token)) // mask first: mask does not find a secret that Shorten has cut in two
 	return e
+}
+
+// quotable returns what an error may quote of an answer. A request can name any server as a service of its VIM: of such an
+// answer only the message of an OpenStack service is quoted, so that a client cannot read other servers through the VNFM.
+func (id *identity) quotable(body []byte) string {
+	if id.FromOperator {
+		return string(body)
+	}
+	var fault map[string]json.RawMessage // {"badRequest": {"message": ...}}; Heat has "title" and "explanation" beside "error"
+	if json.Unmarshal(body, &fault) != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(fault)) {
+		var inside struct {
+			Message string `json:"message"`
+		}
+		if json.Unmarshal(fault[name], &inside) == nil && inside.Message != "" {
+			return inside.Message
+		}
+	}
+	return ""
 }
 
 func later(status int) bool {

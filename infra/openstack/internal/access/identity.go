@@ -29,6 +29,8 @@ type identity struct {
 	Token, Region, Interface string
 	CA                    string // PEM
 	Insecure, AnyHostname bool
+	// FromOperator says that the address is the operator's: the policy for addresses does not apply.
+	FromOperator bool
 }
 
 // Validate reports every fault of the address, credentials and TLS settings in a VIM's entry, as *vnflcm.ParamError,
@@ -64,6 +66,7 @@ func read(vim vnflcm.VimConnectionInfo) (identity, []string, error) {
 		Token:            access.Secret("token"),
 		Region:           cmp.Or(access.Text("region", "regionName", "region_name"), inter.Text("region", "regionName", "region_name")),
 		Interface:        cmp.Or(inter.Text("interface"), access.Text("interface"), "public"),
+		FromOperator:     vim.FromOperator,
 	}
 	id.Insecure = inter.Bool(false, "skipCertificateVerification") || !access.Bool(true, "cert_verify", "certVerify")
 	id.AnyHostname = inter.Bool(false, "skipCertificateHostnameCheck")

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -31,6 +32,7 @@ type cloud struct {
 	// login and compute answer before the cloud does, when set; they return true when they have.
 	login, compute, heat func(w http.ResponseWriter, r *http.Request) bool
 	region               string
+	elsewhere            string // the URL that the catalog has instead of the cloud's
 	types                []string
 	max                  string
 }
@@ -68,7 +70,7 @@ func (c *cloud) tokens(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(strings.Join(c.types, " "), kind) {
 			var endpoints []any
 			for region := range strings.SplitSeq(c.region, " ") {
-				endpoints = append(endpoints, map[string]any{"interface": "public", "region": region, "region_id": region, "url": c.URL + path})
+				endpoints = append(endpoints, map[string]any{"interface": "public", "region": region, "region_id": region, "url": cmp.Or(c.elsewhere, c.URL) + path})
 			}
 			catalog = append(catalog, map[string]any{"type": kind, "endpoints": endpoints})
 		}
@@ -128,7 +130,7 @@ func vim(t *testing.T, endpoint string, inter, access attrs) vnflcm.VimConnectio
 	t.Helper()
 	i := attrs{"endpoint": endpoint}
 	a := attrs{"username": "nfv_user", "password": canary + "-password", "project": "nfv", "region": "RegionOne"}
-	return vnflcm.VimConnectionInfo{VimType: "openstack", InterfaceInfo: params(t, i, inter), AccessInfo: params(t, a, access)}
+	return vnflcm.VimConnectionInfo{VimType: "openstack", InterfaceInfo: params(t, i, inter), AccessInfo: params(t, a, access), FromOperator: true}
 }
 
 func params(t *testing.T, base, over attrs) vnflcm.Params {

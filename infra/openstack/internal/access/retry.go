@@ -14,6 +14,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // attempts is how often a request is sent. It is small: it covers the restart of one server behind a load balancer. The
@@ -54,7 +56,7 @@ func passing(method, address string, err error) bool {
 	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		return answer.Actual == http.StatusTooManyRequests || answer.Actual == http.StatusServiceUnavailable
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errRedirect) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errRedirect) || errors.Is(err, outbound.ErrAddress) {
 		return false
 	}
 	network, broken := errors.AsType[*url.Error](err)

@@ -4,11 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // errRedirect: credentials travel in a header of our own, which net/http would send on to any host.
@@ -17,22 +17,28 @@ var errRedirect = errors.New("redirects to another host or port, which is not gi
 // redirects is how many redirects on the same host a request follows.
 const redirects = 5
 
-// httpClient returns a client that waits for the header of an answer for at most limit, and for the whole answer for at
-// most twice limit.
-func (id *identity) httpClient(limit time.Duration, transport http.RoundTripper) http.Client {
+// httpClient returns a client that waits for the header of an answer for at most ResponseTimeout, and for the whole answer
+// for at most twice that.
+func (id *identity) httpClient(c Config) http.Client {
+	transport := c.Transport
 	if transport == nil {
-		transport = &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: min(limit, 15*time.Second)}).DialContext,
-			TLSHandshakeTimeout:   min(limit, 15*time.Second),
-			ResponseHeaderTimeout: limit,
-			IdleConnTimeout:       time.Minute,
-			MaxIdleConnsPerHost:   8,
-			ForceAttemptHTTP2:     true,
-			TLSClientConfig:       id.tlsConfig(),
-		}
+		transport = id.transport(c)
 	}
-	return http.Client{Transport: bounding{transport}, Timeout: 2 * limit, CheckRedirect: sameHost}
+	return http.Client{Transport: bounding{transport}, Timeout: 2 * c.ResponseTimeout, CheckRedirect: sameHost}
+}
+
+func (id *identity) transport(c Config) *http.Transport {
+	allow := c.Allow
+	if id.FromOperator {
+		allow = outbound.AllowAny
+	}
+	t := allow.Transport()
+	t.TLSHandshakeTimeout = min(c.ResponseTimeout, 15*time.Second)
+	t.ResponseHeaderTimeout = c.ResponseTimeout
+	t.IdleConnTimeout = time.Minute
+	t.MaxIdleConnsPerHost = 8
+	t.TLSClientConfig = id.tlsConfig()
+	return t
 }
 
 // bounding bounds the answers of services, which may be hostile.

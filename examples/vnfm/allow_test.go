@@ -1,0 +1,51 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/examples/internal/samples"
+)
+
+// TestAllow sends a request whose VIM is on this machine: the program connects to it only if its settings allow that, and never
+// quotes an answer that is none of OpenStack.
+func TestAllow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		settings string
+		status   int
+		reached  bool
+	}{
+		"by default": {"", 422, false},
+		"allowed":    {"allow: [127.0.0.0/8]\n", 500, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reached := make(chan string, 100)
+			inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				reached <- r.URL.Path
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write([]byte(`{"secret": "hunter2"}`))
+			}))
+			t.Cleanup(inside.Close)
+			file := filepath.Join(t.TempDir(), "vnfm.yaml")
+			must(t, os.WriteFile(file, []byte(c.settings+"packages: "+filepath.Dir(samples.Package("k8s-cluster"))), 0o600))
+			p := start(t, t.TempDir(), "-sandbox=false", "-config", file)
+			body := request(t, "instantiate_sandbox.json")
+			body["vimConnectionInfo"] = map[string]any{"mine": map[string]any{"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+				"interfaceInfo": map[string]any{"endpoint": inside.URL + "/v3"}, "accessInfo": map[string]any{"username": "me", "password": "mine", "project": "nfv"}}}
+			instance := p.create("6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90")
+			_, document := p.send("POST", instance+"/instantiate", body, c.status)
+			if detail, _ := document["detail"].(string); strings.Contains(detail, "hunter2") || strings.Contains(detail, "not allowed") == c.reached {
+				t.Errorf("detail: %s", detail)
+			}
+			if got := len(reached) > 0; got != c.reached {
+				t.Errorf("the server was reached: %t", got)
+			}
+		})
+	}
+}
