@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,12 +34,19 @@ func TestAllow(t *testing.T) {
 			}))
 			t.Cleanup(inside.Close)
 			file := filepath.Join(t.TempDir(), "vnfm.yaml")
-			must(t, os.WriteFile(file, []byte(c.settings+"packages: "+filepath.Dir(samples.Package("k8s-cluster"))), 0o600))
-			p := start(t, t.TempDir(), "-sandbox=false", "-config", file)
+			must(t, os.WriteFile(file, []byte(c.settings+"data: "+t.TempDir()+"\npackages: "+filepath.Dir(samples.Package("k8s-cluster"))), 0o600))
+			settings, err := readConfig([]string{"-config", file})
+			must(t, err)
+			v, err := compose(t.Context(), settings, slog.New(slog.DiscardHandler))
+			must(t, err)
+			t.Cleanup(v.close)
+			server := httptest.NewServer(v.routes(nil))
+			t.Cleanup(server.Close)
+			p := &program{t: t, api: server.URL + "/vnflcm/v2", http: server.Client(), log: new(output)}
 			body := request(t, "instantiate_sandbox.json")
 			body["vimConnectionInfo"] = map[string]any{"mine": map[string]any{"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
 				"interfaceInfo": map[string]any{"endpoint": inside.URL + "/v3"}, "accessInfo": map[string]any{"username": "me", "password": "mine", "project": "nfv"}}}
-			instance := p.create("6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90")
+			instance := p.create(sampleVNFD)
 			_, document := p.send("POST", instance+"/instantiate", body, c.status)
 			if detail, _ := document["detail"].(string); strings.Contains(detail, "hunter2") || strings.Contains(detail, "not allowed") == c.reached {
 				t.Errorf("detail: %s", detail)
