@@ -44,6 +44,11 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 		}
 		left = inst.remains()
 		b.Delete = append(b.Delete, Record{Kind: kindInstance, ID: instanceID, Version: version})
+		for _, vimID := range left.RegisteredVIMs {
+			if err := m.records.put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: instanceID}); err != nil {
+				return err
+			}
+		}
 		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.put(ctx, b, kindAbandoned, instanceID, left),
 			m.records.appendChange(b, InstanceDeleted, left.VNF, nil))
 	})

@@ -81,6 +81,9 @@ func (m *Manager) Rollback(ctx context.Context, opID string) error {
 	})
 }
 
+// undoPlan is the phase of the session that finds out what rolling back removes.
+const undoPlan = "rollback"
+
 // prepareUndo records what rolling back removes: the VNFCs that exist now and did not exist before, and those that an
 // earlier attempt has removed, because the hooks after the removal may not have run. It returns the current resources.
 func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
@@ -93,7 +96,7 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 		return now, err
 	}
 	defer closePackage(pkg)
-	s, err := r.m.session(ctx, pkg, inst, r.rec, "rollback")
+	s, err := r.m.session(ctx, pkg, inst, r.rec, undoPlan)
 	if err != nil {
 		return now, err
 	}

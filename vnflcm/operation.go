@@ -47,8 +47,12 @@ type Operation struct {
 	Connectivity []ExtVirtualLinkData
 	ManagedLinks []ExtManagedVirtualLinkData
 
-	VIM   VimConnectionInfo // resolved: with interfaceInfo and accessInfo
-	Grant *Grant            // nil without a Granter, and while the request is only being checked
+	VIM VimConnectionInfo // resolved: with interfaceInfo and accessInfo
+	// VIMGone is set while a VNF is terminated whose VIM was a cluster that this VNFM has terminated, or has given up. VIM has ids and
+	// type only: drivers do not connect to it.
+	VIMGone bool
+
+	Grant *Grant // nil without a Granter, and while the request is only being checked
 	// GrantPending is set while a request is checked and a Granter will be asked: data that a grant can supply does not
 	// count as missing yet.
 	GrantPending bool

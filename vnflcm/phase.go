@@ -157,6 +157,11 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	if err != nil {
 		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
 	}
+	if s.op.Kind == OpTerminate {
+		if err := s.op.removeVIMs(ctx, inst); err != nil {
+			return fmt.Errorf("%s: removing entries of VIMs: %w", p.name, err)
+		}
+	}
 	return r.finishInfraPhase(ctx, s, p, done, now)
 }
 

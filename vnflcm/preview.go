@@ -170,7 +170,13 @@ func (m *Manager) plannedTasks(ctx context.Context, pkg *tosca.Package, inst *in
 // tasksOf returns the tasks of one phase, and of other phases of the driver.
 func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err error) {
 	if p.infra != nil {
-		return s.op.Change.tasks(p.name), nil
+		list = s.op.Change.tasks(p.name)
+		for i := range list {
+			if s.op.VIMGone {
+				list[i].Why = "the machine ended with the cluster"
+			}
+		}
+		return list, nil
 	}
 	called, named := s.op.Flavour.Hooks[string(p.hook)]
 	if !named {

@@ -34,6 +34,7 @@ const (
 	kindVIM         = "vim"
 	kindVIMDefault  = "vim-default"
 	kindRenewal     = "renewal"
+	kindRemovedVIM  = "vim-removed"
 )
 
 // contentOf returns a value that the content of records of a kind is read into.
@@ -65,6 +66,8 @@ func contentOf(kind string) any {
 		return new(vimRecord)
 	case kindVIMDefault, kindAdoption:
 		return new(string)
+	case kindRemovedVIM:
+		return new(removedVIM)
 	case kindRenewal:
 		return new(renewal)
 	}

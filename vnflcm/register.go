@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -31,7 +32,7 @@ func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInf
 				return err
 			}
 		}
-		if err := op.planRenewal(ctx, b, info.VimID, v); err != nil {
+		if err := errors.Join(op.planRenewal(ctx, b, info.VimID, v), op.records.drop(ctx, b, kindRemovedVIM, info.VimID)); err != nil {
 			return err
 		}
 		return op.changeInstance(ctx, b, func(i *instanceRecord) { i.register(info) })
@@ -59,14 +60,12 @@ func (rec *instanceRecord) register(info VimConnectionInfo) {
 }
 
 // RemoveVIM removes the entry from the VIM registry and from the instance's vimConnectionInfo, under the conditions of
-// RegisterVIM. A warning in the log names the VNF instances that are on the VIM: without the entry they can be neither
-// changed nor terminated.
+// RegisterVIM. A warning in the log names the VNF instances that are on the VIM. Without the entry they cannot be changed; they
+// can be terminated when the VNF of the operation is no longer instantiated. The Manager removes the remaining entries of a VNF when its
+// machines have been removed.
 func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 	if op.claim == nil {
 		return errReadOnly
-	}
-	if err := op.records.warnOfUsers(ctx, op.Log, vimID); err != nil {
-		return err
 	}
 	_, stored := op.vims.(*storeVIMs)
 	if !stored {
@@ -77,7 +76,7 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 			return err
 		}
 	}
-	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := op.update(ctx, func(ctx context.Context, b *Batch) error {
 		if stored {
 			if err := op.records.drop(ctx, b, kindVIM, vimID); err != nil {
 				return err
@@ -86,11 +85,31 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 		if err := op.planRenewal(ctx, b, vimID, Validity{}); err != nil {
 			return err
 		}
-		return op.changeInstance(ctx, b, func(i *instanceRecord) {
+		var registered bool
+		err := op.changeInstance(ctx, b, func(i *instanceRecord) {
+			registered = slices.Contains(i.RegisteredVIMs, vimID)
 			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
 			i.RegisteredVIMs = withoutID(i.RegisteredVIMs, vimID)
 		})
+		if err != nil || !registered || op.claim.kind == kindHook {
+			return err
+		}
+		return op.records.put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: op.InstanceID})
 	})
+	if err != nil {
+		return err
+	}
+	return op.records.warnOfUsers(ctx, op.Log, vimID) // now that no instantiation on the VIM is accepted any more
+}
+
+// removeVIMs removes the entries that drivers have left in the registry.
+func (op *Operation) removeVIMs(ctx context.Context, inst *instanceRecord) error {
+	for _, vimID := range inst.RegisteredVIMs {
+		if err := op.RemoveVIM(ctx, vimID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func withoutVIM(list VimConnections, vimID string) VimConnections {

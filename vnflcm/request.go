@@ -57,7 +57,8 @@ func (r HealVnfRequest) check() error {
 	return nil
 }
 
-// Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8).
+// Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8). A VNF on a cluster that this VNFM has terminated is
+// terminated without its VIM.
 func (m *Manager) Terminate(ctx context.Context, instanceID string, req TerminateVnfRequest) (string, error) {
 	return m.begin(ctx, instanceID, OpTerminate, req, nil)
 }
@@ -165,6 +166,11 @@ func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, r
 	b := Batch{Put: []Record{locked}}
 	if err := errors.Join(r.take(ctx, &b), r.m.records.fill(ctx, &b, &r.stored, rec), r.m.records.appendChange(&b, OperationEntered, rec.VNF, rec)); err != nil {
 		return err
+	}
+	if rec.Occ.Operation == OpInstantiate {
+		if err := r.m.checkRegistered(ctx, &b, inst); err != nil {
+			return err
+		}
 	}
 	if err := r.claim.apply(ctx, b); err != nil {
 		return r.acceptedAfter(context.WithoutCancel(ctx), err, inst)

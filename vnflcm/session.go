@@ -62,7 +62,11 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 	if err == nil && s.m.renewOverdue(ctx, s.op.VIM.VimID) {
 		s.op.VIM, s.form, err = s.connection(ctx, inst, named, types)
 	}
-	if err != nil {
+	if err != nil || inst.VIMForm != "" && s.form != inst.VIMForm { // the entry may have been removed
+		err = s.findGone(ctx, inst, err)
+	}
+	if err != nil || s.op.VIMGone {
+		s.op.infra = s.infra
 		return err
 	}
 	if s.infra = s.m.cfg.Infra[s.op.VIM.VimType]; s.infra == nil {

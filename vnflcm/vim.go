@@ -116,33 +116,6 @@ func (v *storeVIMs) Remove(ctx context.Context, vimID string) error {
 	})
 }
 
-// warnOfUsers logs which VNF instances are on a VIM that is to be removed from the registry. Instances whose records cannot
-// be read are left out.
-func (r *records) warnOfUsers(ctx context.Context, log *slog.Logger, vimID string) error {
-	var users []string
-	err := r.allOf(ctx, Query{Kind: kindInstance}, func(list []Record) error {
-		for _, stored := range list {
-			var inst instanceRecord
-			if r.open(stored, &inst) == nil && inst.isOn(vimID) {
-				users = append(users, inst.Instance.ID)
-			}
-		}
-		return nil
-	})
-	if len(users) > 0 {
-		log.WarnContext(ctx, "the VIM is removed from the registry while VNF instances are on it", "vim", vimID, "users", users)
-	}
-	return err
-}
-
-// isOn reports whether the resources of the instance are on a VIM.
-func (rec *instanceRecord) isOn(vimID string) bool {
-	if named := rec.Initial.VimConnectionInfo; len(named) > 0 {
-		return named[0].VimID == vimID
-	}
-	return rec.DefaultVIM == vimID
-}
-
 func (v *storeVIMs) Default(ctx context.Context, vimType string) (VimConnectionInfo, error) {
 	var vimID string
 	if _, err := v.records.get(ctx, kindVIMDefault, vimType, &vimID); err != nil {
