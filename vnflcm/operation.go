@@ -33,7 +33,7 @@ type Operation struct {
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest
-	// Params are the additionalParams of this request merged over those of Initial.
+	// Params are the additionalParams of this request merged over those of Initial, without those that the Manager reads (with_cnfs).
 	Params Params
 
 	Package *tosca.Package

@@ -18,10 +18,14 @@ type Preview struct {
 	Levels    map[string]int // the scale levels after the operation
 	Change    Change         // what happens to the VNFCs
 	Tasks     []PlannedTask  // the phases one after the other
+	// CNFs are the VNF instances on clusters that the VNF has become, by id: they end when the VNF is terminated. OtherCNFs is how many
+	// instances of other tenants there are beside them.
+	CNFs      []string
+	OtherCNFs int
 }
 
 // String returns the preview as a table: a line per task with its number, its step, its machine, the numbers of the tasks that come
-// immediately before, and its purpose.
+// immediately before, and its purpose. A last line names the VNF instances that end with the cluster.
 func (p *Preview) String() string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -38,6 +42,9 @@ func (p *Preview) String() string {
 		_, _ = fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\n", i+1, t.Name, t.Machine, after, t.remark())
 	}
 	_ = table.Flush() // to memory
+	if users := (vimUsers{p.CNFs, p.OtherCNFs}).String(); users != "" {
+		_, _ = fmt.Fprintf(&out, "VNF instances that end with the cluster: %s\n", users)
+	}
 	return out.String()
 }
 
@@ -124,7 +131,13 @@ func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (
 	if err != nil {
 		return nil, err
 	}
-	return &Preview{Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list}, nil
+	p := &Preview{Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list}
+	if kind != OpTerminate {
+		return p, nil
+	}
+	users, err := m.records.usersOn(ctx, inst)
+	p.CNFs, p.OtherCNFs = users.ids, users.hidden
+	return p, err
 }
 
 // previewed returns the kind of operation of a request, and how it is prepared.

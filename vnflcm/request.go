@@ -57,8 +57,9 @@ func (r HealVnfRequest) check() error {
 	return nil
 }
 
-// Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8). A VNF on a cluster that this VNFM has terminated is
-// terminated without its VIM.
+// Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8). If VNF instances are on a cluster that the VNF has become
+// (Operation.RegisterVIM), a graceful termination is refused unless additionalParams.with_cnfs is true: they end with the cluster.
+// Afterwards they can be terminated, without their VIM.
 func (m *Manager) Terminate(ctx context.Context, instanceID string, req TerminateVnfRequest) (string, error) {
 	return m.begin(ctx, instanceID, OpTerminate, req, nil)
 }
@@ -245,7 +246,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	levels, err := s.targetLevels(inst.Levels)
 	faults = append(faults, err)
 	s.op.Levels, rec.Levels = levels, levels
-	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.validate(ctx, s.op))
+	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.checkUsers(ctx, inst), s.validate(ctx, s.op))
 	if err == nil { // without levels there is nothing to plan
 		rec.Planned, err = s.planInfra(ctx, s.op)
 		faults = append(faults, err)

@@ -189,11 +189,26 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)
 	}
-	op.Params, err = op.Initial.AdditionalParams.Merge(op.RequestParams())
+	op.Params, err = op.driverParams()
 	if op.RollingBack {
 		op.invert(rec)
 	}
 	return err
+}
+
+// driverParams returns the additionalParams of the request merged over those of the instantiation, without those that the Manager reads.
+func (op *Operation) driverParams() (Params, error) {
+	given := op.RequestParams()
+	if op.Terminate != nil {
+		own, err := NewParams(map[string]any{withCNFs: nil})
+		if err != nil {
+			return Params{}, err
+		}
+		if given, err = given.Merge(own); err != nil {
+			return Params{}, err
+		}
+	}
+	return op.Initial.AdditionalParams.Merge(given)
 }
 
 func (op *Operation) invert(rec *operationRecord) {

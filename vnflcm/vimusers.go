@@ -2,9 +2,30 @@ package vnflcm
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 )
+
+// vimUsers are the VNF instances on a VIM, as the tenant of one instance may see them.
+type vimUsers struct {
+	ids    []string // in order
+	hidden int      // how many are of other tenants
+}
+
+// String names the instances. A long list is cut.
+func (u vimUsers) String() string {
+	const most = 20
+	parts := slices.Clone(u.ids)
+	if more := len(parts) - most; more > 0 {
+		parts = append(parts[:most], fmt.Sprintf("%d more", more))
+	}
+	if u.hidden > 0 {
+		parts = append(parts, fmt.Sprintf("%d VNF instances of other tenants", u.hidden))
+	}
+	return strings.Join(parts, ", ")
+}
 
 // usersOf returns the VNF instances on VIMs. Instances whose records cannot be read are left out.
 func (r *records) usersOf(ctx context.Context, vimIDs ...string) (users []*instanceRecord, err error) {
@@ -46,4 +67,37 @@ func idsOf(list []*instanceRecord) (ids []string) {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// usersOn returns the VNF instances on the VIMs that an instance has become.
+func (r *records) usersOn(ctx context.Context, cluster *instanceRecord) (vimUsers, error) {
+	all, err := r.usersOf(ctx, cluster.RegisteredVIMs...)
+	seen := slices.DeleteFunc(slices.Clone(all), func(user *instanceRecord) bool {
+		return cluster.Tenant != "" && user.Tenant != cluster.Tenant
+	})
+	return vimUsers{ids: idsOf(seen), hidden: len(all) - len(seen)}, err
+}
+
+// withCNFs is the attribute of additionalParams that agrees to terminate a cluster with the VNF instances on it. The Manager reads it:
+// Operation.Params does not have it.
+const withCNFs = "with_cnfs"
+
+// checkUsers refuses a graceful termination of a VNF that VNF instances are on, unless the request has withCNFs.
+func (s *session) checkUsers(ctx context.Context, inst *instanceRecord) error {
+	if s.op.Terminate == nil {
+		return nil
+	}
+	var given struct {
+		WithCNFs bool `json:"with_cnfs"`
+	}
+	_, err := s.op.Terminate.AdditionalParams.Decode(&given)
+	if err != nil || given.WithCNFs || s.op.Terminate.TerminationType == TerminateForceful {
+		return AtPath("additionalParams", err)
+	}
+	users, err := s.m.records.usersOn(ctx, inst)
+	if err != nil || len(users.ids)+users.hidden == 0 {
+		return err
+	}
+	return &ParamError{Path: "additionalParams." + withCNFs, Reason: fmt.Sprintf(
+		"must be true, because VNF instances on the cluster end with it: %v. Or terminate them first", users)}
 }

@@ -43,6 +43,8 @@ type previewDocument struct {
 	Levels     map[string]int      `json:"scaleLevels,omitempty"` // by aspect, after the operation
 	VNFCs      []affectedVNFC      `json:"affectedVnfcs"`
 	Tasks      []plannedTask       `json:"tasks"`
+	CNFs       []string            `json:"cnfInstanceIds,omitempty"`             // VNF instances that end with a cluster
+	OtherCNFs  int                 `json:"cnfInstancesOfOtherTenants,omitempty"` // how many more
 }
 
 type affectedVNFC struct {
@@ -65,7 +67,7 @@ type plannedTask struct {
 }
 
 func renderPreview(instanceID string, p *vnflcm.Preview) previewDocument {
-	document := previewDocument{InstanceID: instanceID, Operation: p.Operation, Levels: p.Levels,
+	document := previewDocument{InstanceID: instanceID, Operation: p.Operation, Levels: p.Levels, CNFs: p.CNFs, OtherCNFs: p.OtherCNFs,
 		VNFCs: slices.Concat(affected(p.Change.Added, vnflcm.VnfcAdded), affected(p.Change.Removed, vnflcm.VnfcRemoved), affected(p.Change.Replaced, vnflcm.VnfcModified))}
 	for i, t := range p.Tasks {
 		after := slices.Clone(t.After)
