@@ -153,15 +153,20 @@ func (w *work) keepCharts(ctx context.Context) error {
 
 // forgetCharts removes the kept charts. A store that does not answer does not prevent termination.
 func (w *work) forgetCharts(ctx context.Context) error {
-	if w.cfg.Charts != nil {
-		if err := w.cfg.Charts.DeleteCharts(ctx, w.op.InstanceID); err != nil {
-			w.op.Log.WarnContext(ctx, "charts are left in Config.Charts", "error", err)
-		}
-	}
+	w.deleteCharts(ctx, w.op)
 	for _, r := range w.design.releases {
 		if err := w.op.State().Delete(ctx, chartKey(r.name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (d *Driver) deleteCharts(ctx context.Context, op *vnflcm.Operation) {
+	if d.cfg.Charts == nil {
+		return
+	}
+	if err := d.cfg.Charts.DeleteCharts(ctx, op.InstanceID); err != nil {
+		op.Log.WarnContext(ctx, "charts are left in Config.Charts", "error", err)
+	}
 }

@@ -58,12 +58,28 @@ func (d *Driver) openHelm(op *vnflcm.Operation, cluster *kubeaccess.Cluster) (*h
 	if d.cfg.Dir == "" {
 		return nil, fmt.Errorf("%w: Config.Dir is needed with Config.Helm", vnflcm.ErrProgramming)
 	}
-	dir := filepath.Join(d.cfg.Dir, op.InstanceID)
+	dir := d.dir(op)
 	client, err := d.cfg.Helm(cluster.Config, dir)
 	if err != nil {
 		return nil, err
 	}
 	return &helm{Client: client, forget: func(context.Context) error { return os.RemoveAll(dir) }}, nil
+}
+
+// dir returns the folder of an instance's files for Helm in the process.
+func (d *Driver) dir(op *vnflcm.Operation) string { return filepath.Join(d.cfg.Dir, op.InstanceID) }
+
+// ForgetInstance implements vnflcm.InstanceForgetter: it removes the files of Helm in the process, and the charts in
+// Config.Charts.
+func (d *Driver) ForgetInstance(ctx context.Context, op *vnflcm.Operation) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
+	d.deleteCharts(ctx, op)
+	if d.cfg.Dir == "" {
+		return nil
+	}
+	return os.RemoveAll(d.dir(op))
 }
 
 func (d *Driver) openCLI(op *vnflcm.Operation, info *helmInfo) (*helm, error) {
