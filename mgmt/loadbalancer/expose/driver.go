@@ -103,7 +103,7 @@ func (d *Driver) expose(ctx context.Context, op *vnflcm.Operation) error {
 // withdraw removes the part of the CNF from the load balancer and from the cluster.
 func (d *Driver) withdraw(ctx context.Context, op *vnflcm.Operation, lb *loadbalancer.Balancer) error {
 	return errors.Join(
-		d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) }),
+		d.forget(ctx, op),
 		d.do(ctx, op, "conceal", func(ctx context.Context) error { return lb.Remove(ctx, loadbalancer.CNFOwner(op.InstanceID)) }),
 	)
 }
@@ -123,7 +123,7 @@ func (d *Driver) conceal(ctx context.Context, op *vnflcm.Operation) error {
 	lb, err := d.reach(ctx, op)
 	if gone := errors.Is(err, sshexec.ErrConnect) || errors.Is(err, sshexec.ErrHostKey); gone && op.Heal == nil && ctx.Err() == nil {
 		op.Log.WarnContext(ctx, "the load balancer cannot be reached: its configuration for the CNF is not removed", "owner", loadbalancer.CNFOwner(op.InstanceID), "error", err)
-		err = d.do(ctx, op, "forget", func(ctx context.Context) error { return d.forget(ctx, op) })
+		err = d.forget(ctx, op)
 	} else if err == nil {
 		err = d.withdraw(ctx, op, lb)
 	}

@@ -69,14 +69,22 @@ type pods struct {
 	mu    sync.Mutex
 	ports []vnflcm.NodePort
 	heal  func() // called by Heal
+	made  string // vimId under which Instantiate registers the VIM again
 }
 
 func (p *pods) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
 	return vnflcm.Change{}, nil
 }
-func (p *pods) Instantiate(context.Context, *vnflcm.Operation) error { return nil }
-func (p *pods) Scale(context.Context, *vnflcm.Operation) error       { return nil }
-func (p *pods) Terminate(context.Context, *vnflcm.Operation) error   { return nil }
+func (p *pods) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	if p.made == "" {
+		return nil
+	}
+	made := op.VIM
+	made.ID, made.VimID = p.made, p.made
+	return op.RegisterVIM(ctx, made)
+}
+func (p *pods) Scale(context.Context, *vnflcm.Operation) error     { return nil }
+func (p *pods) Terminate(context.Context, *vnflcm.Operation) error { return nil }
 func (p *pods) Heal(context.Context, *vnflcm.Operation) error {
 	if p.heal != nil {
 		p.heal()

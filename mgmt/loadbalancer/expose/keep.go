@@ -60,14 +60,19 @@ func (d *Driver) announced(ctx context.Context, op *vnflcm.Operation) (keys []st
 	return keys
 }
 
-// forget removes the stored part.
+// forget removes the stored part, unless it has ended with the cluster. It is the step "forget".
 func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
-	return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
-		err := all.Delete(ctx, loadbalancer.StoredPrefix+op.InstanceID, metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) {
-			err = nil
-		}
-		return err
+	if op.VIMGone {
+		return nil
+	}
+	return d.do(ctx, op, "forget", func(ctx context.Context) error {
+		return d.inCluster(ctx, op, func(ctx context.Context, all dynamic.ResourceInterface) error {
+			err := all.Delete(ctx, loadbalancer.StoredPrefix+op.InstanceID, metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) {
+				err = nil
+			}
+			return err
+		})
 	})
 }
 
