@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 )
 
 // asProgram makes this test binary the program.
@@ -326,4 +328,47 @@ func TestReadableKey(t *testing.T) {
 	if _, err := begin(""); err == nil || !strings.Contains(err.Error(), "chmod o-rwx "+made) {
 		t.Errorf("the key that the program has made is read: %v", err)
 	}
+}
+
+// TestClusterEndsBeforeCNF terminates a cluster with a CNF on it, and then the CNF.
+func TestClusterEndsBeforeCNF(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := start(t, data)
+	cluster, cnf := p.create(sampleVNFD), p.create("5f0c2b7e-93d4-4a68-b1c5-7d2e9a4f6081")
+	p.do(cluster+"/instantiate", request(t, "instantiate_sandbox.json"))
+	chart := sample(t, "cnf", "instantiate_chart.json")
+	chart["vimConnectionInfo"] = map[string]any{"cluster": map[string]any{"vimId": kubeadm.VIMID(path.Base(cluster)), "vimType": "kubernetes"}}
+	p.do(cnf+"/instantiate", chart)
+
+	graceful := map[string]any{"terminationType": "GRACEFUL"}
+	for _, uri := range []string{cluster + "/terminate", strings.Replace(cluster, "/vnflcm/v2/", "/preview/v1/", 1) + "/terminate"} {
+		_, refused := p.send("POST", uri, graceful, 422)
+		if text := fmt.Sprint(refused["detail"]); !strings.Contains(text, "additionalParams.with_cnfs") || !strings.Contains(text, path.Base(cnf)) {
+			t.Errorf("%s: %s", uri, text)
+		}
+	}
+	graceful["additionalParams"] = map[string]any{"with_cnfs": true}
+	_, preview := p.send("POST", strings.Replace(cluster, "/vnflcm/v2/", "/preview/v1/", 1)+"/terminate", graceful, 200)
+	if diff := cmp.Diff([]any{path.Base(cnf)}, preview["cnfInstanceIds"]); diff != "" {
+		t.Errorf("preview:\n%s", diff)
+	}
+	p.do(cluster+"/terminate", graceful)
+	p.send("DELETE", cluster, nil, 204)
+	if text := p.log.String(); strings.Contains(text, "with_cnfs") {
+		t.Errorf("the attribute is reported as unknown:\n%s", text)
+	}
+
+	_, refused := p.send("POST", cnf+"/heal", map[string]any{}, 422)
+	if text := fmt.Sprint(refused["detail"]); !strings.Contains(text, "can only be terminated") {
+		t.Errorf("heal: %s", text)
+	}
+	p.do(cnf+"/terminate", map[string]any{"terminationType": "GRACEFUL"})
+	if text := p.log.String(); !strings.Contains(text, "the resources of the VNF on it are not removed") {
+		t.Errorf("no warning:\n%s", text)
+	}
+	if _, err := os.Stat(filepath.Join(data, "helm", path.Base(cnf))); !os.IsNotExist(err) {
+		t.Errorf("files of Helm: %v", err)
+	}
+	p.send("DELETE", cnf, nil, 204)
 }
