@@ -2,15 +2,17 @@ package helmsdk_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -55,44 +57,99 @@ func TestStorage(t *testing.T) {
 	}
 }
 
-// TestRedirect: a redirect to another server, also to another port of the same host, is followed without the credentials.
-func TestRedirect(t *testing.T) {
+// TestCredentialsStay: the credentials of a repository or registry reach no other server, also on another port of the same host.
+func TestCredentialsStay(t *testing.T) {
 	t.Parallel()
-	got := make(chan string, 4)
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, _, _ := r.BasicAuth()
-		got <- "other: " + user
-		_, _ = w.Write([]byte("apiVersion: v1\nentries: {}\n"))
-	}))
-	t.Cleanup(other.Close)
-	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, _, _ := r.BasicAuth()
-		got <- r.URL.Path + ": " + user
-		if r.URL.Path == "/charts/index.yaml" {
-			http.Redirect(w, r, "/moved/index.yaml", http.StatusFound)
-			return
-		}
-		http.Redirect(w, r, other.URL+"/index.yaml", http.StatusFound)
-	}))
-	t.Cleanup(first.Close)
-	c, err := open(&rest.Config{Host: "https://192.0.2.1"}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+	redirect := func(other string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+r.URL.Path, http.StatusFound) }
 	}
-	err = c.AddRepository(t.Context(), helmclient.Repository{Name: "r", URL: first.URL + "/charts",
-		Access: helmclient.Access{Username: "u", Password: helmclient.NewPassword("hunter2")}})
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		first   func(other string) http.HandlerFunc
+		tls     bool
+		ask     func(ctx context.Context, c helmclient.Client, url string, a helmclient.Access) error
+		reached bool // the other server is asked, without credentials
+	}{
+		"redirected index": {redirect, false, func(ctx context.Context, c helmclient.Client, url string, a helmclient.Access) error {
+			return c.AddRepository(ctx, helmclient.Repository{Name: "r", URL: url, Access: a})
+		}, true},
+		"redirected archive": {redirect, false, func(ctx context.Context, c helmclient.Client, url string, a helmclient.Access) error {
+			_, err := c.Show(ctx, helmclient.Chart{Ref: url + "/small-1.0.0.tgz", Access: a})
+			return err
+		}, true},
+		"index that names another server": {func(other string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries: {small: [{apiVersion: v2, name: small, version: 1.0.0, urls: [%s/small-1.0.0.tgz]}]}\n", other)
+			}
+		}, false, func(ctx context.Context, c helmclient.Client, url string, a helmclient.Access) error {
+			if err := c.AddRepository(ctx, helmclient.Repository{Name: "r", URL: url, Access: a}); err != nil {
+				return err
+			}
+			_, err := c.Show(ctx, helmclient.Chart{Ref: "r/small", Version: "1.0.0"})
+			return err
+		}, true},
+		"redirected manifest of a registry": {func(other string) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				if _, _, ok := r.BasicAuth(); !ok {
+					w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				redirect(other)(w, r)
+			}
+		}, true, pull, true},
+		"token endpoint without TLS of a registry with TLS": {func(other string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="%s/token",service="s"`, other))
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+		}, true, pull, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := make(chan string, 20)
+			record := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				got <- r.Header.Get("Authorization")
+				w.WriteHeader(http.StatusNotFound)
+			})
+			other := httptest.NewServer(record)
+			t.Cleanup(other.Close)
+			first := httptest.NewUnstartedServer(c.first(other.URL))
+			access := helmclient.Access{Username: "u", Password: helmclient.NewPassword("hunter2")}
+			if c.tls {
+				if c.reached { // a redirect from TLS to plain HTTP is not followed
+					secure := httptest.NewTLSServer(record)
+					t.Cleanup(secure.Close)
+					first.Config.Handler = c.first(secure.URL)
+				}
+				first.StartTLS()
+				access.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: first.Certificate().Raw})
+			} else {
+				first.Start()
+			}
+			t.Cleanup(first.Close)
+			client, err := open(&rest.Config{Host: "https://192.0.2.1"}, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.ask(t.Context(), client, first.URL, access); err == nil {
+				t.Error("the other server has no chart")
+			}
+			if reached := len(got) > 0; reached != c.reached {
+				t.Errorf("the other server was asked: %t", reached)
+			}
+			for len(got) > 0 {
+				if header := <-got; header != "" {
+					t.Errorf("the other server has got %q", header)
+				}
+			}
+		})
 	}
-	close(got)
-	var all []string
-	for request := range got {
-		all = append(all, request)
-	}
-	want := []string{"/charts/index.yaml: u", "/moved/index.yaml: u", "other: "}
-	if diff := cmp.Diff(want, all); diff != "" {
-		t.Errorf("requests, with their users:\n%s", diff)
-	}
+}
+
+// pull reads a chart of a registry.
+func pull(ctx context.Context, c helmclient.Client, url string, a helmclient.Access) error {
+	_, err := c.Show(ctx, helmclient.Chart{Ref: "oci://" + strings.TrimPrefix(url, "https://") + "/small", Version: "1.0.0", Access: a})
+	return err
 }
 
 // TestTransport: the program can refuse addresses of repositories and registries.
