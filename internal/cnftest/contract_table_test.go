@@ -291,6 +291,22 @@ var contract = map[string][]call{
 		{"MERGE /api/v1/namespaces/contract-held", "{metadata: {finalizers: null}}", "200"},
 		{"GET /api/v1/namespaces/contract-held", "", "404 NotFound"},
 	},
+	"quotas": {
+		{"POST resourcequotas", `{metadata: {name: few}, spec: {hard: {secrets: "0", count/deployments.apps: "0"}}}`, "201"},
+		{"GET resourcequotas/few", "", "200 status/hard/secrets=0"},
+		{"POST secrets", "{metadata: {name: a}}", "403 Forbidden"},
+		{"POST deployments", webManifest, "403 Forbidden"},
+		{"POST services", "{metadata: {name: web}, spec: {ports: [{port: 80}]}}", "201"},
+	},
+	"aggregation": {
+		{"POST /apis/apiregistration.k8s.io/v1/apiservices", "{metadata: {name: v1.aggregated.contract.example.com}, spec: {group: aggregated.contract.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: none, namespace: NAMESPACE}}}",
+			"201 spec/service/port=443"},
+		{"GET /apis/apiregistration.k8s.io/v1/apiservices/v1.aggregated.contract.example.com", "", "200 status/conditions/0/reason=ServiceNotFound"},
+		{"GET /apis/aggregated.contract.example.com", "", "200 name=aggregated.contract.example.com"},
+		{"GET /apis/aggregated.contract.example.com/v1", "", "503 "},
+		{"GET /apis/aggregated.contract.example.com/v1/namespaces/default/things", "", "503 "},
+		{"DELETE /apis/apiregistration.k8s.io/v1/apiservices/v1.aggregated.contract.example.com", "", "200"},
+	},
 	"bindings": {
 		{"POST rolebindings", "{metadata: {name: a}, subjects: []}", "422 Invalid roleRef.kind roleRef.name"},
 		{"POST rolebindings", "{metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: ServiceAccount, name: default, namespace: NAMESPACE}]}", "201 subjects/0/name=default"},

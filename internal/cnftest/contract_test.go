@@ -37,6 +37,47 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// TestWebhookContract asks for objects that a webhook without a Service has to allow. An API server takes a moment until it
+// calls a new webhook, so the first request is repeated.
+func TestWebhookContract(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, "contract-webhooks")
+	configuration := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	remove := call{"DELETE " + configuration + "/contract-webhooks", "", "200"}
+	t.Cleanup(func() { s.do(remove) })
+	create := call{"POST " + configuration, `{metadata: {name: contract-webhooks}, webhooks: [{name: hook.contract.example.com, sideEffects: Some, admissionReviewVersions: [v1], timeoutSeconds: 1,
+		namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}, clientConfig: {service: {name: none, namespace: NAMESPACE}},
+		rules: [{operations: [CREATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}]}]}`,
+		"201 webhooks/0/failurePolicy=Fail webhooks/0/clientConfig/service/port=443 webhooks/0/rules/0/scope=*"}
+	if got, answer := s.do(create); got != create.want {
+		t.Fatal(got, answer)
+	}
+	for i, until := 0, time.Now().Add(time.Minute); ; i++ {
+		got, _ := s.do(call{"POST configmaps", fmt.Sprintf("{metadata: {name: early-%d}}", i), ""})
+		if got == "500 InternalError" {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the webhook is not called: ", got)
+		}
+	}
+	for _, c := range []call{
+		{"POST secrets", "{metadata: {name: a}}", "201"},
+		{"APPLY configmaps/a?fieldManager=a", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "500 InternalError"},
+		{"POST configmaps?dryRun=All", "{metadata: {name: a}}", "400 BadRequest"},
+		{"POST configmaps", "{metadata: {name: A}}", "422 Invalid metadata.name"},
+		{"DELETE configmaps/kube-root-ca.crt", "", "500 InternalError"},
+	} {
+		got, answer := s.do(c)
+		if got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s\n%s", c.request, got, c.want, answer)
+		}
+		if want := `failed calling webhook \"hook.contract.example.com\": failed to call webhook: Post \"https://none.` + s.namespace + `.svc:443/?timeout=1s\": service \"none\" not found`; strings.HasPrefix(got, "500") && !strings.Contains(answer, want) {
+			t.Errorf("%s: %s", c.request, answer)
+		}
+	}
+}
+
 // call is a request and its answer.
 type call struct {
 	// A method, or the kind of a PATCH, and a path. A path that does not begin with "/" is in the namespace of the test.

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,35 +38,65 @@ func namespaces(c *Cluster) error {
 
 // empty deletes the objects in a namespace, and then the namespace, unless finalizers block that.
 func empty(c *Cluster, ns Object, name string) error {
-	kinds, left := c.kinds(), 0
+	kinds, left := c.kinds(), map[string]int{}
+	held := map[string]int{}
 	for _, key := range slices.Sorted(maps.Keys(c.Objects)) {
 		if strings.SplitN(key, "/", 3)[1] != name {
 			continue
 		}
-		left++
 		k, known := c.kindByKey(key, kinds)
 		o := c.object(key)
-		if !known || o == nil || at(o, "metadata", "deletionTimestamp") != nil {
-			continue
-		}
 		var err error
-		if k.Kind == "Pod" {
+		switch {
+		case !known || o == nil || at(o, "metadata", "deletionTimestamp") != nil:
+		case k.Kind == "Pod":
 			err = c.endPod(clone(o), nil)
-		} else {
+		default:
 			err = c.end(k, clone(o), "Background")
 		}
 		if err != nil {
 			return err
 		}
-		if c.Objects[key] == nil {
-			left--
+		if o = c.object(key); o != nil {
+			left[k.Plural+"."+k.Group]++
+			for _, f := range texts(at(o, "metadata", "finalizers")) {
+				held[f]++
+			}
 		}
 	}
-	if left > 0 || len(list(ns, "metadata", "finalizers")) > 0 {
-		return nil
+	undiscovered := c.undiscovered()
+	if undiscovered != "" || len(left) > 0 || len(list(ns, "metadata", "finalizers")) > 0 {
+		status, _ := clone(at(ns, "status")).(Object)
+		status["conditions"] = remaining(ns, undiscovered, left, held)
+		return c.setStatus(namespaceKind, ns, status)
 	}
 	c.drop(namespaceKind.key("", name))
 	return nil
+}
+
+// remaining are the conditions of a namespace that is being deleted.
+func remaining(ns Object, undiscovered string, left, held map[string]int) []any {
+	discovered := condition(ns, "NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered")
+	if undiscovered != "" {
+		discovered = condition(ns, "NamespaceDeletionDiscoveryFailure", "True", "DiscoveryFailed", "Discovery failed for some groups, 1 failing: "+undiscovered)
+	}
+	content := condition(ns, "NamespaceContentRemaining", "False", "ContentRemoved", "All content successfully removed")
+	if len(left) > 0 {
+		content = condition(ns, "NamespaceContentRemaining", "True", "SomeResourcesRemain", "Some resources are remaining: "+counted(left, "%s has %d resource instances"))
+	}
+	finalizers := condition(ns, "NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished")
+	if len(held) > 0 {
+		finalizers = condition(ns, "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+counted(held, "%s in %d resource instances"))
+	}
+	return []any{discovered, content, finalizers}
+}
+
+func counted(n map[string]int, format string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		out = append(out, fmt.Sprintf(format, name, n[name]))
+	}
+	return strings.Join(out, ", ")
 }
 
 // uidLength is the length of generated uids. Owners with other uids are stand-ins, such as those of the initial pods of

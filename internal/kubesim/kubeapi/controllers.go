@@ -32,7 +32,7 @@ const rounds = 200
 // controllers do the work of a cluster, in this order.
 var controllers = []func(*Cluster) error{
 	definitions, namespaces, volumes, collect, deployments, replicaSets, statefulSets,
-	daemonSets, jobs, schedule, kubelets, budgets,
+	daemonSets, jobs, schedule, kubelets, budgets, apiServices, quotas,
 }
 
 // RunControllers runs the controllers, the scheduler and the kubelets until they have no more work. They run while a request is

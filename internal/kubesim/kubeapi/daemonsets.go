@@ -55,11 +55,11 @@ func daemonSet(c *Cluster, d Object) error {
 		if has[name] != nil {
 			continue
 		}
-		made, err := c.makePod(d, generated(Text(d, "metadata", "name")+"-"), func(pod Object) {
+		refused, err := c.makePod(d, generated(Text(d, "metadata", "name")+"-"), func(pod Object) {
 			inner(inner(pod, "metadata"), "labels")[controllerHash] = hash
 			inner(pod, "spec")["nodeName"], inner(pod, "spec")["tolerations"] = name, at(template, "spec", "tolerations")
 		})
-		if err != nil || !made {
+		if err != nil || refused != "" {
 			return err
 		}
 	}

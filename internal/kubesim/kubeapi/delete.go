@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -54,7 +55,7 @@ func (q *request) remove() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := q.asExpected(o); err != nil {
+	if err := errors.Join(q.asExpected(o), q.c.callWebhooks("DELETE", q.path, o, q.dry, webhookLists...)); err != nil {
 		return nil, err
 	}
 	done := Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success",

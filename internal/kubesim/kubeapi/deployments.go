@@ -248,6 +248,9 @@ func (c *Cluster) deploymentStatus(d, fresh Object, old []Object, wanted int) er
 	setDefault(progressing, "lastUpdateTime", progressing["lastTransitionTime"])
 	setDefault(available, "lastUpdateTime", available["lastTransitionTime"])
 	status["conditions"] = []any{available, progressing}
+	for _, failure := range list(fresh, "status", "conditions") { // of its ReplicaSet
+		status["conditions"] = append(list(status, "conditions"), failure)
+	}
 	return c.setStatus(deploymentKind, d, status)
 }
 

@@ -17,9 +17,12 @@
 // How patches merge the lists and maps of built-in kinds is in tables, which TestSchema compares with all types of client-go. Lists in
 // the status of pods and jobs are not in them.
 //
-// It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, admission
-// webhooks, JSON patches, protobuf, pages of lists, resources that pods ask for, quotas, priorities, affinity to other pods,
-// probes, logs and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.
+// Admission webhooks that cannot be reached refuse requests, and the others allow them. Quotas count objects. Aggregated APIs are
+// never available, so that no namespace can be deleted while there is an APIService of one.
+//
+// It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, the answers of admission
+// webhooks, JSON patches, protobuf, pages of lists, resources that pods ask for, priorities, affinity to other pods,
+// probes and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.
 //
 // TestContract in internal/cnftest holds it and a real kube-apiserver to the same answers. Three answers differ from those of a real
 // one, so that a test notices what a driver has forgotten: a ready Node that has pods is not deleted, roles allow either

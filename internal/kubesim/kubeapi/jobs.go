@@ -83,7 +83,7 @@ func job(c *Cluster, j Object) error {
 		conditions = []any{condition(j, "Suspended", "True", "JobSuspended", "Job suspended")}
 	default:
 		for i := len(running); i < min(numberOr(1, j, "spec", "parallelism"), completions-succeeded); i++ {
-			if made, err := c.makePod(j, generated(Text(j, "metadata", "name")+"-"), nil); err != nil || !made {
+			if refused, err := c.makePod(j, generated(Text(j, "metadata", "name")+"-"), nil); err != nil || refused != "" {
 				return err
 			}
 		}

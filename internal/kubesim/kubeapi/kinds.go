@@ -42,6 +42,7 @@ var builtin = []Kind{
 	{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},
 	{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false},
 	{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false},
+	{"apiregistration.k8s.io", "v1", "apiservices", "APIService", false},
 }
 
 // shortNames are the short names in discovery.
@@ -141,7 +142,11 @@ func (q *request) discovery() any {
 }
 
 func (q *request) groups() (groups []Object) {
-	for _, k := range q.c.kinds() {
+	kinds := q.c.kinds()
+	for _, o := range q.c.aggregated() {
+		kinds = append(kinds, Kind{Group: Text(o, "spec", "group"), Version: Text(o, "spec", "version")})
+	}
+	for _, k := range kinds {
 		if k.Group == "" {
 			continue
 		}

@@ -2,6 +2,8 @@ package kubeapi
 
 import (
 	"cmp"
+	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 )
@@ -50,9 +52,9 @@ func replicaSet(c *Cluster, rs Object) error {
 	pods := active(all)
 	wanted := numberOr(1, rs, "spec", "replicas")
 	going := at(rs, "metadata", "deletionTimestamp") != nil
-	for i := len(pods); i < wanted && !going; i++ {
-		made, err := c.makePod(rs, generated(Text(rs, "metadata", "name")+"-"), nil)
-		if err != nil || !made {
+	refused := ""
+	for i := len(pods); i < wanted && !going && refused == ""; i++ {
+		if refused, err = c.makePod(rs, generated(Text(rs, "metadata", "name")+"-"), nil); err != nil {
 			return err
 		}
 	}
@@ -73,8 +75,12 @@ func replicaSet(c *Cluster, rs Object) error {
 	}
 	pods = active(all)
 	ready := readyOf(pods)
-	return c.setStatus(replicaSetKind, rs, Object{"replicas": len(pods), "fullyLabeledReplicas": len(pods), "readyReplicas": ready, "availableReplicas": ready,
-		"observedGeneration": at(rs, "metadata", "generation")})
+	status := Object{"replicas": len(pods), "fullyLabeledReplicas": len(pods), "readyReplicas": ready, "availableReplicas": ready,
+		"observedGeneration": at(rs, "metadata", "generation")}
+	if refused != "" {
+		status["conditions"] = []any{condition(rs, "ReplicaFailure", "True", "FailedCreate", refused)}
+	}
+	return c.setStatus(replicaSetKind, rs, status)
 }
 
 // deletionCost says which pods a ReplicaSet shall delete first: those with the lowest.
@@ -109,8 +115,9 @@ func leavesBefore(pods []Object) func(a, b Object) int {
 	}
 }
 
-// makePod makes a pod of a workload's template, and tells of it. It reports false when the API server refuses.
-func (c *Cluster) makePod(owner Object, name string, edit func(pod Object)) (bool, error) {
+// makePod makes a pod of a workload's template, and tells of it. refused is the answer of the API server if it refuses the
+// pod.
+func (c *Cluster) makePod(owner Object, name string, edit func(pod Object)) (refused string, err error) {
 	template := clone(at(owner, "spec", "template"))
 	namespace := Text(owner, "metadata", "namespace")
 	meta := Object{"name": name, "namespace": namespace, "ownerReferences": ownerOf(owner), "generation": 1}
@@ -124,7 +131,7 @@ func (c *Cluster) makePod(owner Object, name string, edit func(pod Object)) (boo
 	}
 	spec, _ := at(template, "spec").(Object)
 	if spec == nil {
-		return false, nil
+		return "no template", nil
 	}
 	defaultPodSpec(spec)
 	setDefault(spec, "serviceAccountName", "default")
@@ -133,11 +140,33 @@ func (c *Cluster) makePod(owner Object, name string, edit func(pod Object)) (boo
 		edit(pod)
 	}
 	source := map[string]string{"ReplicaSet": "replicaset-controller", "StatefulSet": "statefulset-controller", "DaemonSet": "daemonset-controller", "Job": "job-controller"}[Text(owner, "kind")]
-	if account := Text(spec, "serviceAccountName"); c.Objects[accountKind.key(namespace, account)] == nil {
-		return false, c.event(owner, "Warning", "FailedCreate", source, "Error creating: pods %q is forbidden: error looking up service account %s/%s: serviceaccount %q not found", name, namespace, account, account)
+	if refusal := c.admitPod(pod, Text(owner, "kind") != "StatefulSet"); refusal != nil {
+		text := "Error creating: "
+		if Text(owner, "kind") == "StatefulSet" {
+			text = fmt.Sprintf("create Pod %s in StatefulSet %s failed error: ", name, Text(owner, "metadata", "name"))
+		}
+		return refusal.Error(), c.event(owner, "Warning", "FailedCreate", source, "%s", text+refusal.Error())
 	}
 	if err := c.Store(podKind, pod); err != nil {
-		return false, err
+		return "", err
 	}
-	return true, c.event(owner, "Normal", "SuccessfulCreate", source, "Created pod: %s", name)
+	return "", c.event(owner, "Normal", "SuccessfulCreate", source, "Created pod: %s", name)
+}
+
+// admitPod returns the refusal of a pod that a controller wants to make. A generated name is replaced by the same one in
+// each refusal, so that the controllers come to rest.
+func (c *Cluster) admitPod(pod Object, generatedName bool) error {
+	meta := inner(pod, "metadata")
+	name, namespace := Text(meta, "name"), Text(meta, "namespace")
+	if generatedName {
+		meta["name"] = name[:len(name)-5] + "x5mrt"
+		defer func() { meta["name"] = name }()
+	}
+	if account := Text(pod, "spec", "serviceAccountName"); c.Objects[accountKind.key(namespace, account)] == nil {
+		return apiFault(http.StatusForbidden, "Forbidden", "pods %q is forbidden: error looking up service account %s/%s: serviceaccount %q not found", meta["name"], namespace, account, account)
+	}
+	if err := c.callWebhooks("CREATE", apiPath{kind: podKind, namespace: namespace, name: name}, pod, false, webhookLists...); err != nil {
+		return err
+	}
+	return c.checkQuota(podKind, pod)
 }

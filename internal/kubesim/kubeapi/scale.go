@@ -87,6 +87,9 @@ func (q *request) scale(old Object, paths *scalePaths) (any, error) {
 	changed := clone(old)
 	setAt(changed, n, paths.spec...)
 	q.ownUpdate(old, changed)
+	if err := q.c.callWebhooks("UPDATE", q.path, wanted, q.dry, webhookLists...); err != nil {
+		return nil, err
+	}
 	out, err := q.keep(old, changed)
 	if err != nil {
 		return nil, err
@@ -158,7 +161,13 @@ func (q *request) defaults(old, o Object) error {
 		}
 		delete(o, "stringData")
 		setDefault(o, "type", "Opaque")
+	case slices.Contains(webhookLists, kind):
+		defaultWebhooks(o)
 	case !hasSpec:
+	case kind == "APIService":
+		if service, _ := spec["service"].(Object); service != nil {
+			setDefault(service, "port", 443)
+		}
 	case kind == "Pod":
 		defaultPodSpec(spec)
 		setDefault(spec, "serviceAccountName", "default")

@@ -31,6 +31,7 @@ type apiError struct {
 	reason  string
 	message string
 	details map[string]any
+	plain   bool // the answer is plain text and no Status
 }
 
 func (e *apiError) Error() string { return e.message }
@@ -80,13 +81,16 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 		watching.stream(rw, alive)
 		return
 	}
-	code := http.StatusOK
+	code, contentType := http.StatusOK, "application/json"
 	if err != nil {
 		code, text = status(err)
+		if fault, ok := errors.AsType[*apiError](err); ok && fault.plain {
+			contentType, text = "text/plain; charset=utf-8", []byte(fault.message+"\n")
+		}
 	} else if r.Method == http.MethodPost || q.created && r.Method == http.MethodPatch {
 		code = http.StatusCreated
 	}
-	rw.Header().Set("Content-Type", "application/json")
+	rw.Header().Set("Content-Type", contentType)
 	for _, field := range q.warnings {
 		rw.Header().Add("Warning", `299 - "unknown field \"`+field+`\""`)
 	}
@@ -122,6 +126,9 @@ func (q *request) answer() (any, error) {
 		return "ok", nil
 	}
 	if err := q.authorize(user); err != nil {
+		return nil, err
+	}
+	if err := q.proxied(); err != nil {
 		return nil, err
 	}
 	if out := q.discovery(); out != nil {

@@ -136,13 +136,14 @@ func (c *Cluster) makeOrdinal(s Object, i int, hash string) (bool, error) {
 			return false, err
 		}
 	}
-	return c.makePod(s, name, func(pod Object) {
+	refused, err := c.makePod(s, name, func(pod Object) {
 		labels := inner(inner(pod, "metadata"), "labels")
 		labels[controllerHash], labels["statefulset.kubernetes.io/pod-name"], labels["apps.kubernetes.io/pod-index"] = hash, name, strconv.Itoa(i)
 		spec := inner(pod, "spec")
 		spec["volumes"] = append(list(spec, "volumes"), volumes...)
 		spec["hostname"], spec["subdomain"] = name, at(s, "spec", "serviceName")
 	})
+	return refused == "", err
 }
 
 func (c *Cluster) statefulStatus(s Object, hash string, wanted int) error {

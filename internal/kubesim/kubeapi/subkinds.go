@@ -10,7 +10,7 @@ var definitionKind = Kind{"apiextensions.k8s.io", "v1", "customresourcedefinitio
 // withStatus are the built-in kinds whose status clients change only by its subresource.
 var withStatus = []string{"Node", "Namespace", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "ResourceQuota", "ReplicationController",
 	"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob", "PodDisruptionBudget", "HorizontalPodAutoscaler", "Ingress",
-	"CustomResourceDefinition"}
+	"CustomResourceDefinition", "APIService"}
 
 // scalePaths say where the fields of a Scale are in an object.
 type scalePaths struct {

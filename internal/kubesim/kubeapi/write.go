@@ -80,11 +80,26 @@ func (q *request) write(old, o Object) (any, error) {
 	if err := q.defaults(old, o); err != nil {
 		return nil, err
 	}
+	operation := "UPDATE"
+	if old == nil {
+		operation = "CREATE"
+	}
+	if err := q.c.callWebhooks(operation, q.path, o, q.dry, mutating); err != nil {
+		return nil, err
+	}
 	if err := q.validate(old, o); err != nil {
 		return nil, err
 	}
 	if q.faults != nil {
 		return nil, q.invalid()
+	}
+	if err := q.c.callWebhooks(operation, q.path, o, q.dry, validating); err != nil {
+		return nil, err
+	}
+	if old == nil {
+		if err := q.c.checkQuota(q.path.kind, o); err != nil {
+			return nil, err
+		}
 	}
 	if q.applied == nil {
 		q.ownUpdate(old, o)

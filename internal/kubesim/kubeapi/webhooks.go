@@ -1,0 +1,138 @@
+package kubeapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	mutating   = "MutatingWebhookConfiguration"
+	validating = "ValidatingWebhookConfiguration"
+)
+
+// webhookLists are the kinds that register admission webhooks, in the order in which the API server calls them. Webhooks
+// are not called for objects of these kinds.
+var webhookLists = []string{mutating, validating}
+
+func defaultWebhooks(o Object) {
+	for _, item := range list(o, "webhooks") {
+		hook, _ := item.(Object)
+		for name, value := range map[string]any{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10, "namespaceSelector": Object{}, "objectSelector": Object{}} {
+			setDefault(hook, name, value)
+		}
+		if Text(o, "kind") == mutating {
+			setDefault(hook, "reinvocationPolicy", "Never")
+		}
+		if service, _ := at(hook, "clientConfig", "service").(Object); service != nil {
+			setDefault(service, "port", 443)
+		}
+		for _, item := range list(hook, "rules") {
+			rule, _ := item.(Object)
+			setDefault(rule, "scope", "*")
+		}
+	}
+}
+
+// callWebhooks refuses a request for which the API server would call a webhook that cannot be reached. Webhooks that can
+// be reached allow every request: what they answer is not simulated.
+func (c *Cluster) callWebhooks(operation string, p apiPath, o Object, dry bool, lists ...string) error {
+	if slices.Contains(webhookLists, p.kind.Kind) {
+		return nil
+	}
+	for _, kind := range lists {
+		all, err := c.objects(Kind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		if err != nil {
+			return err
+		}
+		for _, configuration := range all {
+			for _, hook := range list(configuration, "webhooks") {
+				if err := c.callWebhook(hook, operation, p, o, dry); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) callWebhook(hook any, operation string, p apiPath, o Object, dry bool) error {
+	if !c.concerns(hook, operation, p, o) {
+		return nil
+	}
+	if effects := Text(hook, "sideEffects"); dry && effects != "None" && effects != "NoneOnDryRun" {
+		return apiFault(http.StatusBadRequest, "BadRequest", "admission webhook %q does not support dry run", Text(hook, "name"))
+	}
+	why := c.unreachable(at(hook, "clientConfig"))
+	if why == "" || Text(hook, "failurePolicy") == "Ignore" {
+		return nil
+	}
+	url := Text(hook, "clientConfig", "url")
+	if service := at(hook, "clientConfig", "service"); service != nil {
+		url = fmt.Sprintf("https://%s.%s.svc:%d%s", Text(service, "name"), Text(service, "namespace"), numberOr(443, service, "port"), cmp.Or(Text(service, "path"), "/"))
+	}
+	return apiFault(http.StatusInternalServerError, "InternalError", "Internal error occurred: failed calling webhook %q: failed to call webhook: Post %q: %s",
+		Text(hook, "name"), fmt.Sprintf("%s?timeout=%ds", url, numberOr(10, hook, "timeoutSeconds")), why)
+}
+
+// concerns reports whether a webhook is called for a request.
+func (c *Cluster) concerns(hook any, operation string, p apiPath, o Object) bool {
+	namespace := o
+	if p.kind.Namespaced {
+		namespace = c.object(namespaceKind.key("", p.namespace))
+	}
+	if (p.kind.Namespaced || p.kind.Kind == "Namespace") && !selectsOrAll(at(hook, "namespaceSelector"), namespace) || !selectsOrAll(at(hook, "objectSelector"), o) {
+		return false
+	}
+	resource := p.kind.Plural
+	if p.sub != "" {
+		resource += "/" + p.sub
+	}
+	return slices.ContainsFunc(list(hook, "rules"), func(rule any) bool {
+		scope := cmp.Or(Text(rule, "scope"), "*")
+		return matchesAny(rule, "operations", operation) && matchesAny(rule, "apiGroups", p.kind.Group) && matchesAny(rule, "apiVersions", p.kind.Version) &&
+			(matchesAny(rule, "resources", resource) || containsValue(list(rule, "resources"), "*/*")) && (scope == "*" || (scope == "Namespaced") == p.kind.Namespaced)
+	})
+}
+
+func matchesAny(rule any, field, value string) bool {
+	return slices.ContainsFunc(list(rule, field), func(v any) bool { return v == value || v == "*" && !strings.Contains(value, "/") })
+}
+
+// selectsOrAll is selects for a selector without which all objects are selected.
+func selectsOrAll(selector any, o Object) bool {
+	return selector == nil || selects(selector, at(o, "metadata", "labels"))
+}
+
+// unreachable says why the API server cannot connect to a webhook or an aggregated API, "" if it can.
+func (c *Cluster) unreachable(client any) string {
+	service := at(client, "service")
+	if service == nil {
+		return "dial tcp: lookup " + strings.TrimPrefix(Text(client, "url"), "https://") + ": no such host"
+	}
+	namespace, name := Text(service, "namespace"), Text(service, "name")
+	o := c.object(Kind{Version: "v1", Kind: "Service", Namespaced: true}.key(namespace, name))
+	if o == nil {
+		return fmt.Sprintf("service %q not found", name)
+	}
+	if c.hasEndpoint(o) {
+		return ""
+	}
+	return fmt.Sprintf("dial tcp %s:%d: connect: connection refused", Text(o, "spec", "clusterIP"), numberOr(443, service, "port"))
+}
+
+// hasEndpoint reports whether a pod behind a Service is ready. A Service without a selector has the addresses of its Endpoints.
+func (c *Cluster) hasEndpoint(service Object) bool {
+	namespace := Text(service, "metadata", "namespace")
+	selector, _ := at(service, "spec", "selector").(Object)
+	if len(selector) == 0 {
+		endpoints := c.object(Kind{Version: "v1", Kind: "Endpoints", Namespaced: true}.key(namespace, Text(service, "metadata", "name")))
+		return slices.ContainsFunc(list(endpoints, "subsets"), func(s any) bool { return len(list(s, "addresses")) > 0 })
+	}
+	pods, err := c.objects(podKind)
+	return err == nil && slices.ContainsFunc(pods, func(p Object) bool {
+		return Text(p, "metadata", "namespace") == namespace && hasCondition(p, "Ready") && selects(Object{"matchLabels": selector}, at(p, "metadata", "labels"))
+	})
+}
