@@ -64,9 +64,10 @@ type Config struct {
 	// Charts keeps archives of charts of repositories that are larger than 2 MiB; smaller ones are kept sealed in the Manager's
 	// store. Nil: for a larger chart, operations that upgrade or reinstall its release need its repository.
 	Charts ChartStore
-	// Ready is how long an operation waits until all objects are ready. Default 10 minutes.
+	// Ready is how long a step may take that creates, changes or replaces objects, or that waits until all objects are
+	// ready. Default 10 minutes.
 	Ready time.Duration
-	// Gone is how long an operation waits until deleted objects and pods no longer exist, beyond the grace period.
+	// Gone is how long a step waits until deleted objects and pods no longer exist, beyond the grace period.
 	// Default 5 minutes.
 	Gone time.Duration
 	// Hooks is the time limit for each hook of a chart. Default 5 minutes, as in Helm.
@@ -131,7 +132,8 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 
 // access returns the options for connections to clusters.
 func (d *Driver) access(op *vnflcm.Operation) kubeaccess.Options {
-	return kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial, Allow: d.cfg.Allow, Cluster: d.cfg.Cluster}
+	return kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial, Allow: d.cfg.Allow, Cluster: d.cfg.Cluster, Patience: d.cfg.Ready,
+		Waiting: func(ctx context.Context, reason error) { op.Report(ctx, "trying again: "+reason.Error()) }}
 }
 
 func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {
@@ -160,10 +162,12 @@ func (w *work) close() {
 
 // within runs do with a time limit.
 func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOverdue)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, kubeaccess.Overdue(limit))
 	defer cancel()
 	return do(ctx)
 }
 
-// errOverdue is the cause when the time limit of a wait ends.
-var errOverdue = errors.New("the time limit has been reached")
+// readyStep runs a step that has to succeed within Config.Ready.
+func (w *work) readyStep(ctx context.Context, name string, do func(context.Context) error) error {
+	return vnflcm.Do(ctx, w.op, name, "", func(ctx context.Context) error { return within(ctx, w.cfg.Ready, do) })
+}

@@ -27,7 +27,7 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 		}
 		return w.make(ctx)
 	}
-	if err := vnflcm.Do(ctx, op, "replace-pods", "", w.replace); err != nil {
+	if err := w.readyStep(ctx, "replace-pods", w.replace); err != nil {
 		return err
 	}
 	return w.await(ctx)
@@ -63,7 +63,7 @@ func (w *work) replace(ctx context.Context) error {
 	if len(pods) == 0 {
 		return nil
 	}
-	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Replace(ctx, pods, o) })
+	return w.objects.Replace(ctx, pods, o)
 }
 
 // lost returns the bare pods that an earlier attempt has deleted.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/helmclient"
-	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -39,17 +38,13 @@ func (w *work) make(ctx context.Context) error {
 
 // await is the step that waits until all objects are ready.
 func (w *work) await(ctx context.Context) error {
-	return vnflcm.Do(ctx, w.op, "await-ready", "", func(ctx context.Context) error {
+	return w.readyStep(ctx, "await-ready", func(ctx context.Context) error {
 		refs, err := w.storedObjects(ctx)
 		if err != nil {
 			return err
 		}
-		return w.awaitObjects(ctx, refs)
+		return w.objects.Await(ctx, refs, w.tell(ctx))
 	})
-}
-
-func (w *work) awaitObjects(ctx context.Context, refs []objects.Ref) error {
-	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Await(ctx, refs, w.tell(ctx)) })
 }
 
 // tell reports the progress of a wait.

@@ -52,7 +52,7 @@ func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
 // apply is the step that creates the objects of the manifests. It stores the list of objects before it creates the
 // first one: a later operation removes exactly these.
 func (w *work) apply(ctx context.Context) error {
-	return vnflcm.Do(ctx, w.op, "apply-manifests", "", func(ctx context.Context) error {
+	return w.readyStep(ctx, "apply-manifests", func(ctx context.Context) error {
 		all, err := w.manifests(ctx)
 		if err != nil {
 			return err

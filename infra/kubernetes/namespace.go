@@ -26,7 +26,7 @@ func (w *work) makeNamespace(ctx context.Context) error {
 	if name == "" {
 		return nil
 	}
-	return vnflcm.Do(ctx, w.op, "make-namespace", "", func(ctx context.Context) error {
+	return w.readyStep(ctx, "make-namespace", func(ctx context.Context) error {
 		if err := w.op.State().Put(ctx, namespaceKey, name); err != nil {
 			return err
 		}

@@ -74,11 +74,13 @@ func (w *work) install(ctx context.Context) error {
 
 // awaitRelease waits until all objects of a release are ready.
 func (w *work) awaitRelease(ctx context.Context, name string) error {
-	refs, err := w.refsOf(ctx, name)
-	if err != nil {
-		return err
-	}
-	return w.awaitObjects(ctx, refs)
+	return within(ctx, w.cfg.Ready, func(ctx context.Context) error {
+		refs, err := w.refsOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		return w.objects.Await(ctx, refs, w.tell(ctx))
+	})
 }
 
 // continuesElsewhere reports whether another process will continue the operation with the current state.
@@ -94,7 +96,7 @@ const undoTime = time.Minute
 func (w *work) undo(ctx context.Context, names []string) error {
 	var errs []error
 	for _, name := range slices.Backward(names) {
-		bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTime, errOverdue)
+		bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTime, kubeaccess.Overdue(undoTime))
 		if err := w.uninstallOne(bounded, name, false); err != nil && !errors.Is(err, ErrForeignRelease) {
 			errs = append(errs, fmt.Errorf("and release %s could not be uninstalled: %w", name, err))
 		}
@@ -140,7 +142,7 @@ func (w *work) ensureRepository(ctx context.Context, r release) error {
 // lease, but its helm program on another machine may run for a while.
 func (w *work) takeUp(ctx context.Context, call func() error) error {
 	until := time.Now().Add(w.cfg.StaleAfter) // a call that has begun may take longer
-	return kubeaccess.Retry(ctx, func(err error) bool { return errors.Is(err, helmclient.ErrBusy) && time.Now().Before(until) },
+	return w.cluster.Retry(ctx, func(err error) bool { return errors.Is(err, helmclient.ErrBusy) && time.Now().Before(until) },
 		func(context.Context) error { return call() })
 }
 

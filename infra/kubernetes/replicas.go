@@ -71,7 +71,7 @@ func (w *work) sets(vduID string) bool {
 
 // resize is the step that sets the numbers of pods that no value of a chart gives.
 func (w *work) resize(ctx context.Context) error {
-	return vnflcm.Do(ctx, w.op, "set-replicas", "", func(ctx context.Context) error {
+	return w.readyStep(ctx, "set-replicas", func(ctx context.Context) error {
 		want, err := w.op.Instances()
 		if err != nil {
 			return err

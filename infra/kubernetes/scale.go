@@ -39,7 +39,7 @@ func (w *work) markLeaving(ctx context.Context) error {
 	if len(w.op.Change.Removed) == 0 {
 		return nil
 	}
-	return vnflcm.Do(ctx, w.op, "mark-pods", "", func(ctx context.Context) error {
+	return w.readyStep(ctx, "mark-pods", func(ctx context.Context) error {
 		pods, err := w.podsOf(ctx, w.op.Change.Removed)
 		if err != nil || len(pods) == 0 {
 			return err

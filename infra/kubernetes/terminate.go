@@ -10,7 +10,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
-	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -140,7 +139,7 @@ var errStill = errors.New("pods are still there")
 
 // pollGone removes deleted pods from the list until it is empty.
 func (w *work) pollGone(ctx context.Context, left *[]objects.Pod) error {
-	return kubeaccess.Retry(ctx, func(err error) bool { return errors.Is(err, errStill) }, func(ctx context.Context) error {
+	return w.cluster.Retry(ctx, func(err error) bool { return errors.Is(err, errStill) }, func(ctx context.Context) error {
 		var still []objects.Pod
 		var names []string
 		for _, p := range *left {

@@ -11,11 +11,13 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
@@ -230,6 +232,35 @@ func TestFaults(t *testing.T) {
 	}
 	if n := elsewhere.count(); n != 0 {
 		t.Errorf("another API was asked %d times", n)
+	}
+}
+
+// TestPatience: a request whose context has no deadline is not repeated for ever, and each new reason is reported once.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, (*httptest.Server).StartTLS)
+	var mu sync.Mutex
+	var said []string
+	cluster, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), kubeaccess.Options{
+		Patience: time.Second, Waiting: func(_ context.Context, reason error) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, reason.Error())
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	failing := apierrors.NewInternalError(errors.New("no leader"))
+	err = cluster.Do(t.Context(), func(context.Context) error { return failing })
+	var limit kubeaccess.Overdue
+	if !errors.As(err, &limit) || !errors.Is(err, failing) || !strings.Contains(err.Error(), "no success within 1s") {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{failing.Error()}, said); diff != "" {
+		t.Error(diff)
 	}
 }
 

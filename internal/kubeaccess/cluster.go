@@ -3,7 +3,6 @@ package kubeaccess
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -29,7 +28,8 @@ const requestTimeout = 90 * time.Second
 // openPatience is how long Open tries to reach the cluster.
 const openPatience = 20 * time.Second
 
-var errPatience = fmt.Errorf("no success within %v", openPatience)
+// defaultPatience is the default of Options.Patience.
+const defaultPatience = 10 * time.Minute
 
 // Options of Open.
 type Options struct {
@@ -42,6 +42,10 @@ type Options struct {
 	Allow outbound.Policy
 	// Cluster is how the program reaches the cluster. Nil, or a nil result: as the VIM says.
 	Cluster ClusterFunc
+	// Patience is how long a request is repeated whose context has no deadline. Default 10 minutes.
+	Patience time.Duration
+	// Waiting is called, also concurrently, with each new reason why a request is repeated. Nil: not reported.
+	Waiting func(ctx context.Context, reason error)
 }
 
 // ClusterFunc returns how a program reaches the cluster that a VIM is, nil if as the VIM says.
@@ -60,6 +64,8 @@ type Cluster struct {
 	http     *http.Client
 	base     *http.Transport // nil if the program has given one
 	line     *line
+	patience time.Duration
+	waiting  func(ctx context.Context, reason error)
 	mu       sync.Mutex
 	kinds    map[schema.GroupVersion][]metav1.APIResource
 }
@@ -71,7 +77,7 @@ func Open(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*Cluste
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, openPatience, errPatience)
+	ctx, cancel := context.WithTimeoutCause(ctx, openPatience, Overdue(openPatience))
 	defer cancel()
 	// Only who is known may ask for this, unlike /version.
 	if err := c.Do(ctx, c.identify); err != nil {
@@ -126,7 +132,7 @@ func (id *identity) cluster(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := clusterAt(id.Endpoint, l)
+	c := clusterAt(id.Endpoint, l, o)
 	c.DefaultNamespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
 	c.base = newTransport(l, id.tlsConfig())
 	return c, c.connect(&rest.Config{
@@ -136,8 +142,8 @@ func (id *identity) cluster(o Options) (*Cluster, error) {
 }
 
 // clusterAt is a cluster that is not connected yet.
-func clusterAt(endpoint *url.URL, l *line) *Cluster {
-	return &Cluster{DefaultNamespace: metav1.NamespaceDefault, endpoint: endpoint.Scheme + "://" + endpoint.Host, line: l,
+func clusterAt(endpoint *url.URL, l *line, o Options) *Cluster {
+	return &Cluster{patience: cmp.Or(o.Patience, defaultPatience), waiting: o.Waiting, DefaultNamespace: metav1.NamespaceDefault, endpoint: endpoint.Scheme + "://" + endpoint.Host, line: l,
 		kinds: map[schema.GroupVersion][]metav1.APIResource{}}
 }
 

@@ -18,16 +18,22 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
-// Do calls try until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason. It
-// retries errors that may pass: a lost connection, no answer, "too many requests", and a failing server (429 and 5xx).
-// try must be safe to repeat.
+// Do calls try until it succeeds, fails with a permanent error or the time is over, as Retry does. It retries errors that
+// may pass: a lost connection, no answer, "too many requests", and a failing server (429 and 5xx). try must be safe to
+// repeat.
 func (c *Cluster) Do(ctx context.Context, try func(context.Context) error) error {
-	return Retry(ctx, Passing, func(ctx context.Context) error { return c.Explain(try(ctx)) })
+	return c.Retry(ctx, Passing, func(ctx context.Context) error { return c.Explain(try(ctx)) })
 }
 
 // Retry calls try with growing pauses (50 ms to 5 s) until it succeeds, or fails with an error that again does not take,
-// or ctx ends. The error then has the last reason; if the end of ctx cuts an attempt off, that is the reason of the attempt before.
-func Retry(ctx context.Context, again func(error) bool, try func(context.Context) error) error {
+// or ctx ends; a ctx without a deadline ends after Options.Patience. Each new reason is reported to Options.Waiting. The
+// error at the end has the last reason; if the end of ctx cuts an attempt off, that is the reason of the attempt before.
+func (c *Cluster) Retry(ctx context.Context, again func(error) bool, try func(context.Context) error) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.patience, Overdue(c.patience))
+		defer cancel()
+	}
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
 	silent := klog.NewContext(ctx, klog.Logger{}) // client-go would print errors that it also returns
@@ -41,6 +47,9 @@ func Retry(ctx context.Context, again func(error) bool, try func(context.Context
 			return err
 		}
 		if reason == nil || !errors.Is(err, ctx.Err()) {
+			if ctx.Err() == nil && c.waiting != nil && (reason == nil || reason.Error() != err.Error()) {
+				c.waiting(ctx, err)
+			}
 			reason = err
 		}
 		if Wait(ctx, pause.NextBackOff()) != nil {
@@ -51,6 +60,14 @@ func Retry(ctx context.Context, again func(error) bool, try func(context.Context
 		}
 	}
 }
+
+// Overdue is the cause with which a wait ends after that time.
+type Overdue time.Duration
+
+func (o Overdue) Error() string { return "no success within " + time.Duration(o).String() }
+
+// Timeout reports true, as errors of package net do.
+func (o Overdue) Timeout() bool { return true }
 
 // Wait returns after the pause, or with the cause for which ctx has ended.
 func Wait(ctx context.Context, pause time.Duration) error {

@@ -90,7 +90,7 @@ func (s *supply) cluster(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, supplyError(err)
 	}
-	c := clusterAt(s.endpoint, l)
+	c := clusterAt(s.endpoint, l, o)
 	base, err := s.base(c, how)
 	if err != nil {
 		return nil, supplyError(err)

@@ -17,7 +17,7 @@
 // How patches merge the lists and maps of built-in kinds is in tables, which TestSchema compares with all types of client-go. Lists in
 // the status of pods and jobs are not in them.
 //
-// Admission webhooks that cannot be reached refuse requests, and the others allow them. Quotas count objects. Aggregated APIs are
+// Admission webhooks that cannot be reached refuse requests; a webhook that can be reached allows all. Quotas count objects. Aggregated APIs are
 // never available, so that no namespace can be deleted while there is an APIService of one.
 //
 // It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, the answers of admission

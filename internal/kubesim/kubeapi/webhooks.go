@@ -86,19 +86,23 @@ func (c *Cluster) concerns(hook any, operation string, p apiPath, o Object) bool
 	if (p.kind.Namespaced || p.kind.Kind == "Namespace") && !selectsOrAll(at(hook, "namespaceSelector"), namespace) || !selectsOrAll(at(hook, "objectSelector"), o) {
 		return false
 	}
-	resource := p.kind.Plural
-	if p.sub != "" {
-		resource += "/" + p.sub
-	}
 	return slices.ContainsFunc(list(hook, "rules"), func(rule any) bool {
 		scope := cmp.Or(Text(rule, "scope"), "*")
 		return matchesAny(rule, "operations", operation) && matchesAny(rule, "apiGroups", p.kind.Group) && matchesAny(rule, "apiVersions", p.kind.Version) &&
-			(matchesAny(rule, "resources", resource) || containsValue(list(rule, "resources"), "*/*")) && (scope == "*" || (scope == "Namespaced") == p.kind.Namespaced)
+			matchesResource(at(rule, "resources"), p) && (scope == "*" || (scope == "Namespaced") == p.kind.Namespaced)
 	})
 }
 
 func matchesAny(rule any, field, value string) bool {
-	return slices.ContainsFunc(list(rule, field), func(v any) bool { return v == value || v == "*" && !strings.Contains(value, "/") })
+	return slices.ContainsFunc(list(rule, field), func(v any) bool { return v == value || v == "*" })
+}
+
+// matchesResource finds a resource, and its subresource if there is one, in a rule: "pods", "*/scale", "pods/*".
+func matchesResource(rule any, p apiPath) bool {
+	return slices.ContainsFunc(texts(rule), func(text string) bool {
+		resource, sub, _ := strings.Cut(text, "/")
+		return (resource == "*" || resource == p.kind.Plural) && (sub == "*" || sub == p.sub)
+	})
 }
 
 // selectsOrAll is selects for a selector without which all objects are selected.

@@ -18,7 +18,7 @@ import (
 // Apply creates or updates objects (server-side apply), in the order of their dependencies, and gives each the label of
 // its owner, except pods of workloads. Call Place first. If an object of the same name does not belong to the owner,
 // Apply returns ErrForeign before it applies anything; it waits for an object that is being deleted. Apply retries
-// errors that may pass until ctx ends: an API that does not answer, a webhook that is not running, a kind that another
+// errors that may pass until ctx ends, which must have a deadline: an API that does not answer, a webhook that is not running, a kind that another
 // object defines. It does not retry an object that the API server finds invalid or forbids. The error names the
 // objects.
 func (c *Client) Apply(ctx context.Context, objs []*Object, owner Owner) error {
@@ -36,10 +36,11 @@ func (c *Client) Apply(ctx context.Context, objs []*Object, owner Owner) error {
 	return nil
 }
 
-// ours returns the owner's object of that name, nil if there is none.
+// ours returns the owner's object of that name, or an object that is being deleted and makes room for it; nil if there is
+// none.
 func (c *Client) ours(ctx context.Context, r Ref, owner Owner) (*Object, error) {
 	there, err := c.Get(ctx, Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-	if there != nil && there.GetLabels()[Label] != owner.Instance {
+	if there != nil && there.GetDeletionTimestamp() == nil && there.GetLabels()[Label] != owner.Instance {
 		return nil, fmt.Errorf("kubernetes: %s %w: remove it, or choose another name or namespace", r, ErrForeign)
 	}
 	return there, err
@@ -48,16 +49,24 @@ func (c *Client) ours(ctx context.Context, r Ref, owner Owner) (*Object, error) 
 // errLeaving: an object of the same name is still being deleted.
 var errLeaving = errors.New("is being deleted")
 
+// leaving is the errLeaving of an object, with what holds the object.
+func leaving(o *Object) error {
+	if why := holds(o); why != errLeaving.Error() {
+		return fmt.Errorf("%w: %s", errLeaving, why)
+	}
+	return errLeaving
+}
+
 func (c *Client) applyOne(ctx context.Context, o *Object, owner Owner) error {
 	o = mine(o, owner)
 	r := RefOf(o)
-	err := kubeaccess.Retry(ctx, mayPass, func(ctx context.Context) error {
+	err := c.retry(ctx, r, mayPass, func(ctx context.Context) error {
 		there, err := c.ours(ctx, r, owner)
 		switch {
 		case err != nil:
 			return err
 		case there != nil && there.GetDeletionTimestamp() != nil:
-			return errLeaving
+			return leaving(there)
 		}
 		at, err := c.at(ctx, r)
 		if err != nil {
@@ -69,10 +78,18 @@ func (c *Client) applyOne(ctx context.Context, o *Object, owner Owner) error {
 	if err == nil && o.GroupVersionKind().GroupKind() == crdKind {
 		err = c.established(ctx, r)
 	}
-	if err != nil && !errors.Is(err, ErrForeign) {
-		return fmt.Errorf("kubernetes: %s: %w", r, err)
-	}
 	return err
+}
+
+// retry repeats a request about an object. Its errors, also those of repeated attempts, name the object.
+func (c *Client) retry(ctx context.Context, r Ref, again func(error) bool, try func(context.Context) error) error {
+	return c.cluster.Retry(ctx, again, func(ctx context.Context) error {
+		err := try(ctx)
+		if err == nil || errors.Is(err, ErrForeign) {
+			return err
+		}
+		return fmt.Errorf("kubernetes: %s: %w", r, err)
+	})
 }
 
 // mine is a copy with the owner's label, and without what only the API server may say.
@@ -113,7 +130,7 @@ const (
 
 // established waits until a definition is served.
 func (c *Client) established(ctx context.Context, r Ref) error {
-	return kubeaccess.Retry(ctx, func(err error) bool { return errors.Is(err, errNotEstablished) }, func(ctx context.Context) error {
+	return c.retry(ctx, r, func(err error) bool { return errors.Is(err, errNotEstablished) }, func(ctx context.Context) error {
 		o, err := c.Get(ctx, r)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func holds(o *Object) string {
 		reasons = append(reasons, fmt.Sprintf("its containers have not ended on node %s", node))
 	}
 	if len(reasons) == 0 {
-		return "is being deleted"
+		return errLeaving.Error()
 	}
 	return strings.Join(reasons, "; ")
 }

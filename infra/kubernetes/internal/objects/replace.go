@@ -108,7 +108,7 @@ func (c *Client) evict(ctx context.Context, p Pod, o metav1.DeleteOptions) error
 	eviction := &Object{Object: map[string]any{"apiVersion": "policy/v1", "kind": "Eviction",
 		"metadata": map[string]any{"name": p.Name, "namespace": p.Namespace}, "deleteOptions": options}}
 	var last error
-	err = kubeaccess.Retry(ctx, kubeaccess.Passing, func(ctx context.Context) error {
+	err = c.retry(ctx, p.Ref(), kubeaccess.Passing, func(ctx context.Context) error {
 		_, err := at.Create(ctx, eviction, metav1.CreateOptions{}, "eviction")
 		err = c.cluster.Explain(err)
 		if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
@@ -122,7 +122,7 @@ func (c *Client) evict(ctx context.Context, p Pod, o metav1.DeleteOptions) error
 	case apierrors.IsTooManyRequests(last) && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &BlockedError{Pod: p.Ref(), Reason: reasonOf(last), Cause: context.Cause(ctx)}
 	}
-	return fmt.Errorf("kubernetes: %s: %w", p.Ref(), err)
+	return err
 }
 
 // reasonOf is the text of the API server, with its details: they name the disruption budget.
@@ -142,21 +142,20 @@ func (c *Client) again(ctx context.Context, pod *Object) error {
 	if err != nil {
 		return err
 	}
-	err = kubeaccess.Retry(ctx, mayPass, func(ctx context.Context) error {
+	return c.retry(ctx, RefOf(pod), mayPass, func(ctx context.Context) error {
 		_, err := at.Create(ctx, pod, metav1.CreateOptions{FieldManager: FieldManager})
-		if apierrors.IsAlreadyExists(err) {
-			there, err := c.Get(ctx, RefOf(pod))
-			if err == nil && (there == nil || there.GetDeletionTimestamp() != nil) {
-				err = errLeaving
-			}
-			return err
+		if !apierrors.IsAlreadyExists(err) {
+			return c.cluster.Explain(err)
 		}
-		return c.cluster.Explain(err)
+		there, err := c.Get(ctx, RefOf(pod))
+		switch {
+		case err == nil && there == nil:
+			return errLeaving
+		case err == nil && there.GetDeletionTimestamp() != nil:
+			return leaving(there)
+		}
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("kubernetes: %s: %w", RefOf(pod), err)
-	}
-	return nil
 }
 
 // wanted counts, for each workload, how many ready pods to wait for: the remaining ready pods, and one for each that is

@@ -1,0 +1,132 @@
+package kubernetes_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/internal/cnftest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// brief is a Config whose steps end soon.
+func brief(c *kubernetes.Config) { c.Ready, c.Gone = 2*time.Second, 2*time.Second }
+
+// webhook refuses to answer for objects of a resource, because its Service does not exist. The function that is returned
+// removes the webhook.
+func (l *lab) webhook(operation, group, resource string) (remove func()) {
+	l.t.Helper()
+	kind := l.dynamic.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"})
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+		"metadata": map[string]any{"name": "foreign"}, "webhooks": []any{map[string]any{"name": "hook.example.com", "sideEffects": "None",
+			"admissionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": map[string]any{"name": "hook", "namespace": "default"}},
+			"rules": []any{map[string]any{"operations": []any{operation}, "apiGroups": []any{group}, "apiVersions": []any{"v1"}, "resources": []any{resource}}}}}}}
+	if _, err := kind.Create(l.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+	return func() {
+		if err := kind.Delete(l.t.Context(), "foreign", metav1.DeleteOptions{}); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+}
+
+// heldNamespace makes the namespace shop, of another client, and deletes it. A finalizer of that name holds it.
+func (l *lab) heldNamespace(finalizer string) (release func()) {
+	l.t.Helper()
+	l.create("", "namespaces", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "finalizers": [%q]}}`, finalizer)
+	namespaces := l.dynamic.Resource(resources["namespaces"])
+	if err := namespaces.Delete(l.t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+	return func() {
+		if _, err := namespaces.Patch(context.WithoutCancel(l.t.Context()), "shop", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{}); err != nil {
+			l.t.Error(err)
+		}
+	}
+}
+
+// failsWith waits for an operation that fails, and compares parts of its error.
+func (l *lab) failsWith(op string, err error, parts ...string) {
+	l.t.Helper()
+	text := l.fails(op, err).Error()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			l.t.Errorf("the error does not have %q:\n%s", part, text)
+		}
+	}
+}
+
+// TestSteps have limits: what does not pass within Config.Ready fails with the last reason, which is also reported while the
+// operation waits. A retry continues.
+func TestStepsHaveLimits(t *testing.T) {
+	t.Parallel()
+	const noHook = `failed calling webhook "hook.example.com"`
+	for name, c := range map[string]struct {
+		trouble func(l *lab) (remove func())
+		parts   []string
+	}{
+		"webhook without a service": {func(l *lab) func() { return l.webhook("CREATE", "", "configmaps") }, []string{noHook, `service "hook" not found`, "ConfigMap shop/", "no success within 2s"}},
+		"namespace that is being deleted": {func(l *lab) func() { return l.heldNamespace("example.com/hold") },
+			[]string{"Namespace shop: is being deleted", "example.com/hold", "no success within 2s"}},
+		"API that fails": {func(l *lab) func() {
+			l.cluster.Fail(cnftest.Fault{Method: http.MethodPatch, Path: "/deployments", Code: http.StatusInternalServerError, Message: "etcdserver: no leader", Times: -1})
+			return l.cluster.Heal
+		}, []string{"etcdserver: no leader", "Deployment shop/", "no success within 2s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			l.Manager = l.start(brief)
+			remove := c.trouble(l)
+			op, err := l.Instantiate(t.Context(), l.id, l.request("simple", plainParams))
+			l.failsWith(op, err, c.parts...)
+			if !l.heard("trying again: ") || !l.heard(c.parts[0]) {
+				t.Error("the reason was not reported while the operation waited")
+			}
+			remove()
+			l.Manager = l.start()
+			l.must(op, l.Retry(t.Context(), op))
+			l.terminate(vnflcm.TerminateForceful, "{}")
+		})
+	}
+}
+
+func TestScalingHasLimits(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.instantiate("simple", plainParams)
+	l.Manager = l.start(brief)
+	remove := l.webhook("UPDATE", "apps", "*/scale")
+	op, err := l.Scale(t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"})
+	l.failsWith(op, err, `failed calling webhook "hook.example.com"`, "no success within 2s")
+	if !l.heard(`failed calling webhook`) {
+		t.Error("the reason was not reported while the operation waited")
+	}
+	remove()
+	l.Manager = l.start()
+	l.must(op, l.Retry(t.Context(), op))
+}
+
+// TestNamespaceIsReleased installs into a namespace that another client was deleting when the operation began.
+func TestNamespaceIsReleased(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	release := l.heldNamespace("example.com/hold")
+	op, err := l.Instantiate(t.Context(), l.id, l.request("simple", plainParams))
+	for deadline := time.Now().Add(time.Minute); !l.heard("example.com/hold"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what holds the namespace was not reported")
+		}
+	}
+	release()
+	l.must(op, err)
+}
