@@ -1,9 +1,12 @@
 package kubernetes_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -129,4 +132,73 @@ func TestNamespaceIsReleased(t *testing.T) {
 	}
 	release()
 	l.must(op, err)
+}
+
+// aggregate registers an API whose server does not exist.
+func (l *lab) aggregate() {
+	l.t.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.metrics.example.com"},
+		"spec": map[string]any{"group": "metrics.example.com", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"service": map[string]any{"name": "metrics", "namespace": "kube-system"}}}}
+	if _, err := l.dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}).Create(context.WithoutCancel(l.t.Context()), o, metav1.CreateOptions{}); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// TestNamespaceStays terminates a VNF whose namespace cannot be inspected: the operation completes, warns, and leaves the
+// namespace.
+func TestNamespaceStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		trouble func(l *lab)
+		warning string
+	}{
+		"an aggregated API is down": {(*lab).aggregate, "metrics.example.com/v1beta1"},
+		"a kind may not be listed": {func(l *lab) {
+			l.cluster.Fail(cnftest.Fault{Method: http.MethodGet, Path: "/resourcequotas", Code: http.StatusForbidden, Times: -1,
+				Message: `resourcequotas is forbidden: User "vnfm" cannot list resource "resourcequotas" in API group "" in the namespace "shop"`})
+		}, "cannot list resource"},
+		"claims may not be listed": {func(l *lab) {
+			l.cluster.Fail(cnftest.Fault{Method: http.MethodGet, Path: "/persistentvolumeclaims", Code: http.StatusForbidden, Times: -1,
+				Message: `persistentvolumeclaims is forbidden: User "vnfm" cannot list resource "persistentvolumeclaims" in API group "" in the namespace "shop"`})
+		}, "they stay"},
+		"a kind answers with an error": {func(l *lab) {
+			l.cluster.Fail(cnftest.Fault{Method: http.MethodGet, Path: "/limitranges", Code: http.StatusServiceUnavailable, Message: "the server is currently unable to handle the request", Times: -1})
+		}, "limitranges"},
+		"an aggregated API fails while the namespace is deleted": {func(l *lab) {
+			var once sync.Once
+			l.cluster.Observe(func(method, path string) {
+				if method == http.MethodDelete && strings.Contains(path, "/namespaces/shop?") {
+					once.Do(l.aggregate)
+				}
+			})
+		}, "metrics.example.com/v1beta1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			params := plainParams
+			if name == "claims may not be listed" {
+				params = twoReleases
+			}
+			l.instantiate("simple", params)
+			var log bytes.Buffer
+			cfg := l.config()
+			brief(&cfg)
+			l.Manager = l.compose(kubernetes.New(cfg), func(c *vnflcm.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+			c.trouble(l)
+			l.terminate(vnflcm.TerminateForceful, "{}")
+			if err := l.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(log.String(), c.warning) || !strings.Contains(log.String(), "namespace=shop") {
+				t.Errorf("the log does not have %q:\n%s", c.warning, &log)
+			}
+			l.get("", "namespaces", "shop")
+			l.cluster.Heal()
+			if left := l.objects("shop", workloads...); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +41,8 @@ func (w *work) makeNamespace(ctx context.Context) error {
 	})
 }
 
-// removeNamespace removes the namespace if it was created for the VNF and contains no objects of other clients.
+// removeNamespace removes the namespace if it was created for the VNF and contains no objects of other clients. A namespace
+// whose objects cannot all be listed stays, with a warning.
 func (w *work) removeNamespace(ctx context.Context) error {
 	var name string
 	err := w.op.State().Get(ctx, namespaceKey, &name)
@@ -49,49 +52,96 @@ func (w *work) removeNamespace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	left, err := w.inside(ctx, name)
+	found, err := w.inside(ctx, name)
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		w.op.Log.WarnContext(ctx, "the namespace is not removed: it contains objects that do not belong to this VNF", "namespace", name, "objects", left)
-		return w.op.State().Delete(ctx, namespaceKey)
+	switch {
+	case len(found.foreign) > 0:
+		w.op.Log.WarnContext(ctx, "the namespace is not removed: it contains objects that do not belong to this VNF", "namespace", name, "objects", found.foreign)
+	case len(found.unknown) > 0:
+		w.op.Log.WarnContext(ctx, "the namespace is not removed: some kinds of its objects cannot be listed", "namespace", name, "kinds", found.unknown)
+	default:
+		err = w.deleteNamespace(ctx, name)
 	}
-	err = within(ctx, w.cfg.Gone, func(ctx context.Context) error {
-		return w.objects.Delete(ctx, []objects.Ref{{APIVersion: "v1", Kind: "Namespace", Name: name}}, objects.DeleteOptions{Owner: w.owner()})
-	})
 	if err != nil {
 		return err
 	}
 	return w.op.State().Delete(ctx, namespaceKey)
 }
 
+// deleteNamespace deletes a namespace and waits until it is gone. Kubernetes deletes no namespace while an aggregated API
+// does not answer: then deleteNamespace returns after Config.Gone with a warning, and Kubernetes deletes the namespace later.
+func (w *work) deleteNamespace(ctx context.Context, name string) error {
+	ref := objects.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
+	err := within(ctx, w.cfg.Gone, func(ctx context.Context) error {
+		return w.objects.Delete(ctx, []objects.Ref{ref}, objects.DeleteOptions{Owner: w.owner()})
+	})
+	if _, stuck := errors.AsType[*objects.StuckError](err); !stuck || ctx.Err() != nil {
+		return err
+	}
+	now, failed := w.objects.Get(ctx, ref)
+	if failed != nil || now == nil || !objects.Undiscovered(now) {
+		return errors.Join(err, failed)
+	}
+	w.op.Log.WarnContext(ctx, "the namespace is being deleted, but an API of the cluster does not answer", "namespace", name, "reason", err)
+	return nil
+}
+
 // shownObjects bounds the number of objects that a message names.
 const shownObjects = 10
 
-// inside lists the objects of a namespace without those that Kubernetes creates in each.
-func (w *work) inside(ctx context.Context, name string) ([]string, error) {
-	var out []string
-	resources, err := w.namespaced(ctx)
+// content is what a namespace contains beside the objects that Kubernetes creates in each.
+type content struct {
+	foreign []string // at most shownObjects
+	unknown []string // kinds that cannot be listed, with the reason
+}
+
+// inside lists the objects of a namespace.
+func (w *work) inside(ctx context.Context, name string) (content, error) {
+	kinds, unknown, err := w.namespaced(ctx)
 	if err != nil {
-		return nil, err
+		return content{}, err
 	}
-	for _, r := range resources {
-		var list *unstructured.UnstructuredList
-		err := w.cluster.Do(ctx, func(ctx context.Context) (err error) {
-			list, err = w.cluster.Dynamic.Resource(r).Namespace(name).List(ctx, metav1.ListOptions{Limit: 2 * shownObjects})
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list the objects of namespace %s: %s: %w", name, r.Resource, err)
+	out := content{unknown: unknown}
+	for _, r := range kinds {
+		list, err := w.listFew(ctx, r, name)
+		switch {
+		case ctx.Err() != nil:
+			return content{}, context.Cause(ctx)
+		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err): // the kind is no longer served
+		case err != nil:
+			out.unknown = append(out.unknown, fmt.Sprintf("%s: %v", r.GroupResource(), err))
 		}
-		for i := range list.Items {
-			if o := &list.Items[i]; !common(r, o) && len(out) < shownObjects {
-				out = append(out, r.Resource+"/"+o.GetName())
+		for i := range list {
+			if o := &list[i]; !common(r, o) && len(out.foreign) < shownObjects {
+				out.foreign = append(out.foreign, r.Resource+"/"+o.GetName())
 			}
 		}
 	}
-	return out, nil
+	if len(out.unknown) == 0 {
+		return out, nil
+	}
+	// Only an answer of the API server itself shows that the kinds are the fault.
+	_, err = w.objects.Get(ctx, objects.Ref{APIVersion: "v1", Kind: "Namespace", Name: name})
+	return out, err
+}
+
+// listPatience is how long one kind of objects is asked for: an aggregated API may be down while the API server works.
+const listPatience = 10 * time.Second
+
+// listFew lists the first objects of a kind.
+func (w *work) listFew(ctx context.Context, r schema.GroupVersionResource, namespace string) (items []unstructured.Unstructured, err error) {
+	err = within(ctx, min(listPatience, w.cfg.Gone), func(ctx context.Context) error {
+		return w.cluster.Do(ctx, func(ctx context.Context) error {
+			list, err := w.cluster.Dynamic.Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 2 * shownObjects})
+			if err == nil {
+				items = list.Items
+			}
+			return err
+		})
+	})
+	return items, err
 }
 
 // common reports whether Kubernetes itself creates the object in a namespace, or deletes it automatically.
@@ -109,31 +159,36 @@ func common(r schema.GroupVersionResource, o *unstructured.Unstructured) bool {
 		o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0
 }
 
-// namespaced lists the kinds that a namespace can hold, each in the version that the cluster prefers.
-func (w *work) namespaced(ctx context.Context) ([]schema.GroupVersionResource, error) {
+// namespaced lists the kinds that a namespace can hold, each in the version that the cluster prefers, and names the APIs
+// whose kinds cannot be discovered.
+func (w *work) namespaced(ctx context.Context) (kinds []schema.GroupVersionResource, unknown []string, err error) {
 	client, err := discovery.NewDiscoveryClientForConfig(w.cluster.Config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var lists []*metav1.APIResourceList
 	err = w.cluster.Do(ctx, func(context.Context) (err error) {
 		lists, err = client.ServerPreferredNamespacedResources()
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("the kinds of the cluster: %w", err)
+	if failed, partly := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); partly {
+		for gv, reason := range failed.Groups {
+			unknown = append(unknown, fmt.Sprintf("%s: %v", gv, reason))
+		}
+		slices.Sort(unknown)
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("the kinds of the cluster: %w", err)
 	}
-	var out []schema.GroupVersionResource
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, r := range list.APIResources {
 			if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete") && !strings.Contains(r.Name, "/") {
-				out = append(out, gv.WithResource(r.Name))
+				kinds = append(kinds, gv.WithResource(r.Name))
 			}
 		}
 	}
-	return out, nil
+	return kinds, unknown, nil
 }

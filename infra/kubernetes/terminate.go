@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -65,6 +67,10 @@ func (w *work) removeAll(ctx context.Context) error {
 		w.keepUnfinished(ctx)
 	}
 	claims, err := w.claims(ctx)
+	if apierrors.IsForbidden(err) && !how.deletePVC {
+		w.op.Log.WarnContext(ctx, "the volume claims of StatefulSets cannot be listed: they stay", "error", err)
+		err = nil
+	}
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// Undiscovered reports whether Kubernetes cannot delete a namespace because an API of the cluster does not answer.
+func Undiscovered(namespace *Object) bool {
+	return condition(namespace, "NamespaceDeletionDiscoveryFailure") == "True"
+}
+
 // holds returns why an object still exists.
 func holds(o *Object) string {
 	var reasons []string
