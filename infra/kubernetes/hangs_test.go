@@ -202,3 +202,25 @@ func TestNamespaceStays(t *testing.T) {
 		})
 	}
 }
+
+// jobManifests are like those of ingress-nginx: the Jobs that make and register a certificate are deleted when they are done.
+const jobManifests = `
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: admission-create}
+spec:
+  ttlSecondsAfterFinished: 0
+  template:
+    spec: {restartPolicy: OnFailure, containers: [{name: create, image: certgen}]}
+`
+
+// TestJobsThatEnd instantiates and scales manifests with a Job that Kubernetes deletes as soon as the Job is done.
+func TestJobsThatEnd(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.files["Files/plain.yaml"].Data = []byte(plainManifests + jobManifests)
+	l.instantiate("simple", plainParams)
+	l.scale(vnflcm.ScaleOut, "webs", 1)
+	l.terminate(vnflcm.TerminateForceful, "{}")
+}

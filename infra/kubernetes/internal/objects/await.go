@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/readiness"
@@ -19,17 +18,24 @@ import (
 // diagnosis is the time to find out why objects are not ready, after the wait has timed out.
 const diagnosis = 15 * time.Second
 
-// Await waits until all objects exist and are ready (helmclient/readiness). tell, unless it is nil, is called when the
-// progress has changed. At the deadline of ctx, and as soon as the status of an object reports a failure, the error is
-// a *NotReadyError with the objects that are not ready, the reasons of their pods, and the last warnings about them.
+// Await waits until all objects, which have been created, exist and are ready (helmclient/readiness). A Job or a custom
+// resource that no longer exists has ended, unless an event says that the Job has failed. tell, unless it is nil, is called
+// when the progress has changed. At the deadline of ctx, and as soon as the status of an object reports a failure, the error
+// is a *NotReadyError with the objects that are not ready, the reasons of their pods, and the last warnings about them.
 func (c *Client) Await(ctx context.Context, refs []Ref, tell func(helmclient.Progress)) error {
 	start := time.Now()
 	var last helmclient.Progress
+	all := len(refs)
 	for {
 		objs, err := c.read(ctx, refs)
 		if err == nil {
+			var ended []helmclient.Object
+			if refs, objs, ended = c.withoutEnded(ctx, refs, objs); ended != nil {
+				return &NotReadyError{After: time.Since(start), Objects: ended, Failed: true}
+			}
 			var now helmclient.Progress
 			if now, err = c.progress(ctx, refs, objs, false); err == nil {
+				now.Ready, now.Total = now.Ready+all-len(refs), all
 				if tell != nil && !reflect.DeepEqual(last, now) {
 					tell(now)
 				}
@@ -37,7 +43,7 @@ func (c *Client) Await(ctx context.Context, refs []Ref, tell func(helmclient.Pro
 			}
 		}
 		switch {
-		case err == nil && last.Ready == last.Total:
+		case err == nil && last.Ready == all:
 			return nil
 		case err == nil && slices.ContainsFunc(objs, failed):
 			return c.notReady(ctx, refs, start, true)
@@ -101,7 +107,7 @@ func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, event
 		if !events {
 			continue
 		}
-		said, err := c.list(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Event"}, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
+		said, err := c.list(ctx, eventKind, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
 		if err != nil {
 			return helmclient.Progress{}, err
 		}
@@ -124,6 +130,7 @@ func (c *Client) notReady(ctx context.Context, refs []Ref, start time.Time, fail
 	objs, err := c.read(ctx, refs)
 	if err == nil {
 		var p helmclient.Progress
+		refs, objs, _ = c.withoutEnded(ctx, refs, objs)
 		p, err = c.progress(ctx, refs, objs, true)
 		e.Objects = p.Waiting
 	}

@@ -260,6 +260,46 @@ func TestJobFails(t *testing.T) {
 	}
 }
 
+// TestEnded waits for objects that no longer exist: a Job that Kubernetes has deleted after its end, and a custom resource
+// that its operator has deleted, are done. A Job that failed before it was deleted, and other kinds of objects, are not.
+func TestEnded(t *testing.T) {
+	w := newWorld(t)
+	job := func(name, fields string) string {
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + "}\nspec: {ttlSecondsAfterFinished: 0, template: {spec: {restartPolicy: Never, " +
+			"containers: [{name: c, image: \"web:1\"}]" + fields + "}\n"
+	}
+	for _, c := range []struct {
+		name, manifest string
+		remove         string // resource that another client deletes
+		want           string // part of the error
+	}{
+		{"Job", job("done", "}}"), "", ""},
+		{"Job that failed", job("bad", ", nodeSelector: {none: such}}}, activeDeadlineSeconds: 1"), "", "Job bad, DeadlineExceeded: Job was active longer than specified deadline"},
+		{"custom resource", widgets + "\n---\napiVersion: example.com/v1\nkind: Widget\nmetadata: {name: once}\n", "widgets", ""},
+		{"ConfigMap", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: once}\n", "configmaps", "ConfigMap once, does not exist"},
+	} {
+		refs := objects.Refs(w.apply(c.manifest))
+		last := refs[len(refs)-1]
+		if c.remove != "" {
+			w.remove(last.APIVersion, c.remove, w.namespace, last.Name)
+		}
+		for ctx := w.context(time.Minute); w.get(last) != nil; {
+			if kubeaccess.Wait(ctx, 100*time.Millisecond) != nil {
+				t.Fatalf("%s: it does not end", c.name)
+			}
+		}
+		limit := time.Minute
+		if c.name == "ConfigMap" {
+			limit = 2 * time.Second
+		}
+		err := w.Await(w.context(limit), refs, nil)
+		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) || err != nil && !errors.Is(err, helmclient.ErrNotReady) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	w.remove("apiextensions.k8s.io/v1", "customresourcedefinitions", "", "widgets.example.com")
+}
+
 func TestStuck(t *testing.T) {
 	w := newWorld(t)
 	refs := w.ready("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, finalizers: [example.com/hold]}\n")
