@@ -2,6 +2,7 @@ package helmclient
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -67,7 +68,7 @@ func (e *NotReadyError) Is(target error) bool { return target == ErrNotReady }
 // String returns one line with kind, name and the reason why the object is not ready.
 func (o Object) String() string {
 	text := o.Kind + " " + o.Name
-	for _, part := range append(append([]string{o.Reason}, o.Pods...), o.Events...) {
+	for _, part := range slices.Concat([]string{o.Reason}, o.Pods, o.Events, o.Logs) {
 		if part != "" {
 			text += ", " + part
 		}

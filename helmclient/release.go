@@ -48,4 +48,5 @@ type Object struct {
 	Reason string   // such as "2 of 3 pods are ready"
 	Pods   []string // why its pods wait: "web-7d9: ImagePullBackOff: ..."
 	Events []string // the latest events of type Warning
+	Logs   []string // the last lines of its containers that have failed, as far as they were read
 }

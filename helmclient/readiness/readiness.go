@@ -19,6 +19,8 @@ import (
 type Related struct {
 	Pods   []unstructured.Unstructured
 	Events []unstructured.Unstructured // of kind Event; only warnings count
+	// Logs returns the last lines of the failed containers of a pod, see FailedContainers. Nil: they are left out.
+	Logs func(pod *unstructured.Unstructured) []string
 }
 
 // maxEvents and maxPods bound the details for one object, maxText each text of the cluster.
@@ -49,6 +51,9 @@ func Of(objects []unstructured.Unstructured, r Related) helmclient.Progress {
 			about[pod.GetUID()] = true
 			if why := PodReason(pod); why != "" && len(w.Pods) < maxPods && o.GetKind() != "Pod" {
 				w.Pods = append(w.Pods, "pod "+pod.GetName()+": "+why)
+			}
+			if r.Logs != nil && len(w.Logs) < maxPods {
+				w.Logs = append(w.Logs, r.Logs(pod)...)
 			}
 		}
 		w.Events = warnings(r.Events, about)
@@ -157,6 +162,34 @@ func containerReason(c any) string {
 		return text(m, "name") + ": " + reason + ended(m, "state")
 	}
 	return ""
+}
+
+// Container is a container of a pod that has failed.
+type Container struct {
+	Name     string
+	Previous bool // the container has been started again since: its earlier run has failed
+}
+
+// FailedContainers returns the containers of a pod, init containers first, whose last run that ended has failed.
+func FailedContainers(pod *unstructured.Unstructured) (failed []Container) {
+	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "status", list)
+		for _, c := range containers {
+			m, ok := c.(map[string]any)
+			if !ok {
+				continue
+			}
+			if hasFailed(m, "state") || m["ready"] != true && hasFailed(m, "lastState") {
+				failed = append(failed, Container{Name: text(m, "name"), Previous: !hasFailed(m, "state")})
+			}
+		}
+	}
+	return failed
+}
+
+func hasFailed(status map[string]any, state string) bool {
+	code, found, err := unstructured.NestedFieldNoCopy(status, state, "terminated", "exitCode")
+	return found && err == nil && fmt.Sprint(code) != "0"
 }
 
 // ended says how a container came to its end.

@@ -33,6 +33,18 @@ func TestPodReason(t *testing.T) {
 	}
 }
 
+func TestFailedContainers(t *testing.T) {
+	t.Parallel()
+	pod := object(`{apiVersion: v1, kind: Pod, metadata: {name: p}, status: {
+		initContainerStatuses: [{name: init, state: {terminated: {exitCode: 0}}}, {name: migrate, state: {terminated: {exitCode: 2}}}],
+		containerStatuses: [{name: crashes, ready: false, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1}}},
+			{name: recovered, ready: true, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}, {name: waits, state: {waiting: {reason: ImagePullBackOff}}}]}}`)
+	want := []readiness.Container{{Name: "migrate"}, {Name: "crashes", Previous: true}}
+	if diff := cmp.Diff(want, readiness.FailedContainers(&pod)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A status may contain invalid values: other clients write it.
 func TestNonsense(t *testing.T) {
 	t.Parallel()

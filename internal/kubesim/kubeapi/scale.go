@@ -19,6 +19,8 @@ func (q *request) subresource() (any, error) {
 		return q.status(o)
 	case q.path.sub == "scale" && q.c.scaleOf(q.path.kind) != nil && method != http.MethodPost && method != http.MethodDelete:
 		return q.scale(o, q.c.scaleOf(q.path.kind))
+	case q.path.sub == "log" && q.path.kind.Kind == "Pod" && method == http.MethodGet:
+		return q.log(o)
 	case method != http.MethodPost:
 		return nil, apiFault(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	}

@@ -74,7 +74,7 @@ func (c *Client) read(ctx context.Context, refs []Ref) ([]*Object, error) {
 	return out, err
 }
 
-// progress returns what the objects that are not ready wait for, with their events only if events is set.
+// progress returns what the objects that are not ready wait for, with events and logs only if events is set.
 func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, events bool) (helmclient.Progress, error) {
 	var there, waiting []Object
 	var absent []helmclient.Object
@@ -90,6 +90,9 @@ func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, event
 		}
 	}
 	var related readiness.Related
+	if events {
+		related.Logs = func(pod *Object) []string { return c.logs(ctx, pod) }
+	}
 	var namespaces []string
 	for i := range waiting {
 		namespaces = append(namespaces, waiting[i].GetNamespace())
