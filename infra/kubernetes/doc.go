@@ -46,8 +46,9 @@
 //
 // Releases and objects have the id of the VNF instance as label vnfkit.io/vnf-instance. The driver does not change a release or
 // an object that has the right name without that label: it belongs to another client (ErrForeignRelease, ErrForeign). If one of
-// several releases fails, the releases that this operation installed are uninstalled. The error names the objects that are not
-// ready, with the reasons of their pods and the last warnings about them.
+// several releases cannot be installed, or one of several manifests cannot be applied, an instantiation removes what it has
+// installed. What is not ready stays. The error names the objects that are not ready, with the reasons of their pods, the last
+// warnings about them and the last lines of failed containers.
 //
 // After a crash the next process inspects the cluster before it acts. It takes up pending releases, because only one process at
 // a time works on an operation.

@@ -68,7 +68,18 @@ func (l *lab) failsWith(op string, err error, parts ...string) {
 	}
 }
 
-// TestSteps have limits: what does not pass within Config.Ready fails with the last reason, which is also reported while the
+// rollback rolls an operation back that has failed.
+func (l *lab) rollback(op string) {
+	l.t.Helper()
+	if err := l.Rollback(l.t.Context(), op); err != nil {
+		l.t.Fatal(err)
+	}
+	if occ, err := l.Wait(l.t.Context(), op); occ == nil || occ.OperationState != vnflcm.RolledBack {
+		l.t.Fatalf("%+v %v", occ, err)
+	}
+}
+
+// TestStepsHaveLimits: what does not pass within Config.Ready fails with the last reason, which is also reported while the
 // operation waits. A retry continues.
 func TestStepsHaveLimits(t *testing.T) {
 	t.Parallel()

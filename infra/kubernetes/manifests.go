@@ -50,7 +50,7 @@ func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
 }
 
 // apply is the step that creates the objects of the manifests. It stores the list of objects before it creates the
-// first one: a later operation removes exactly these.
+// first one: a later operation removes exactly these. If one cannot be applied, an instantiation removes them.
 func (w *work) apply(ctx context.Context) error {
 	return w.readyStep(ctx, "apply-manifests", func(ctx context.Context) error {
 		all, err := w.manifests(ctx)
@@ -60,7 +60,10 @@ func (w *work) apply(ctx context.Context) error {
 		if err := w.storeObjects(ctx, objects.Refs(all)); err != nil {
 			return err
 		}
-		return w.objects.Apply(ctx, all, w.owner())
+		if err := w.objects.Apply(ctx, all, w.owner()); err != nil {
+			return w.undoApply(ctx, err)
+		}
+		return nil
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
-	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -49,60 +48,47 @@ func (w *work) done(r *helmclient.Release) bool {
 }
 
 // install is the step that installs all releases, in their order: a chart may need objects of an earlier one. If one
-// fails, the releases that this operation installed are uninstalled; a retry installs them again.
+// cannot be installed, the releases that this operation installed are uninstalled; a retry installs them again. If the
+// objects of one do not become ready, everything stays.
 func (w *work) install(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "install-releases", "", func(ctx context.Context) error {
 		var made []string
+		var all []objects.Ref
 		for i, r := range w.design.releases {
 			w.op.Report(ctx, fmt.Sprintf("release %s, %d of %d", r.name, i+1, len(w.design.releases)))
 			made = append(made, r.name)
 			err := w.installOne(ctx, r)
-			if err == nil && r.wait && i < len(w.design.releases)-1 {
-				err = w.awaitRelease(ctx, r.name)
+			var refs []objects.Ref
+			if err == nil {
+				refs, err = w.refsOf(ctx, r.name)
 			}
 			if err != nil {
-				err = fmt.Errorf("release %s: %w", r.name, err)
-				if continuesElsewhere(ctx) {
-					return err
+				return w.undo(ctx, fmt.Errorf("release %s: %w", r.name, err), made)
+			}
+			all = append(all, refs...)
+			if r.wait && i < len(w.design.releases)-1 {
+				if err := w.awaitRelease(ctx, refs); err != nil {
+					return fmt.Errorf("release %s: %w", r.name, err)
 				}
-				return errors.Join(err, w.undo(ctx, made))
 			}
 		}
-		return w.keepReleases(ctx)
+		return w.op.State().Put(ctx, objectsKey, unique(all))
 	})
 }
 
-// awaitRelease waits until all objects of a release are ready.
-func (w *work) awaitRelease(ctx context.Context, name string) error {
-	return within(ctx, w.cfg.Ready, func(ctx context.Context) error {
-		refs, err := w.refsOf(ctx, name)
-		if err != nil {
-			return err
-		}
-		return w.objects.Await(ctx, refs, w.tell(ctx))
-	})
+// awaitRelease waits until the objects of a release are ready. It stores them first, because they stay if they do not become
+// ready.
+func (w *work) awaitRelease(ctx context.Context, refs []objects.Ref) error {
+	if err := w.storeObjects(ctx, refs); err != nil {
+		return err
+	}
+	return within(ctx, w.cfg.Ready, func(ctx context.Context) error { return w.objects.Await(ctx, refs, w.tell(ctx)) })
 }
 
 // continuesElsewhere reports whether another process will continue the operation with the current state.
 func continuesElsewhere(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, vnflcm.ErrShutdown) || errors.Is(cause, vnflcm.ErrLeased)
-}
-
-// undoTime bounds the removal of one release after a failed installation.
-const undoTime = time.Minute
-
-// undo uninstalls releases, the last first. It has a separate time limit, because that of the operation may be over.
-func (w *work) undo(ctx context.Context, names []string) error {
-	var errs []error
-	for _, name := range slices.Backward(names) {
-		bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), undoTime, kubeaccess.Overdue(undoTime))
-		if err := w.uninstallOne(bounded, name, false); err != nil && !errors.Is(err, ErrForeignRelease) {
-			errs = append(errs, fmt.Errorf("and release %s could not be uninstalled: %w", name, err))
-		}
-		cancel()
-	}
-	return errors.Join(errs...)
 }
 
 // installOne installs one release, or finishes the installation of an earlier process.

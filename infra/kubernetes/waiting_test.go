@@ -112,6 +112,11 @@ func TestReleaseWaits(t *testing.T) {
 				if err := l.fails(op, err); !errors.Is(err, helmclient.ErrNotReady) || !strings.Contains(err.Error(), "release w1: ") {
 					t.Error(err)
 				}
+				// What is not ready stays for a retry or a look, and is removed by the rollback.
+				if diff := cmp.Diff([]string{"deployments/web-w1"}, l.objects("shop", "deployments", "statefulsets")); diff != "" {
+					t.Error(diff)
+				}
+				l.rollback(op)
 				if left := l.objects("shop", "deployments", "statefulsets"); len(left) > 0 {
 					t.Errorf("left behind: %v", left)
 				}

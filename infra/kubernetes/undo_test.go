@@ -1,0 +1,109 @@
+package kubernetes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
+)
+
+// failingHook runs after the workloads of its chart are made.
+const failingHook = `apiVersion: batch/v1
+kind: Job
+metadata: {name: "migrate-{{ .Release.Name }}", annotations: {helm.sh/hook: post-install}}
+spec:
+  backoffLimit: 0
+  template:
+    spec: {restartPolicy: Never, containers: [{name: migrate, image: {{ .Values.image | quote }}}]}
+`
+
+// unreadable is a Helm that cannot read the manifests of releases.
+type unreadable struct{ helmclient.Client }
+
+func (unreadable) Manifest(context.Context, helmclient.Name, int) (string, error) {
+	return "", errors.New("the manifest cannot be read")
+}
+
+func oneRelease(value string) string {
+	return `{"use_helm": true, "namespace": "shop", "using_helm_install_param": [{"exthelmchart": false, "helmchartfile_path": "Files/web-0.1.0.tgz",
+		"helmreleasename": "w1", "helmparameter": ["` + value + `"]}]}`
+}
+
+// TestInstallationIsUndone: what fails up to and including the installation removes what was installed, and the error has the
+// state of it before.
+func TestInstallationIsUndone(t *testing.T) {
+	t.Parallel()
+	quota := func(hard string) func(l *lab) func() {
+		return func(l *lab) func() {
+			l.create("", "namespaces", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
+			l.create("shop", "resourcequotas", `{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {%q: "0"}}}`, hard)
+			return func() {
+				if err := l.dynamic.Resource(resources["resourcequotas"]).Namespace("shop").Delete(t.Context(), "few", metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		params  string
+		trouble func(l *lab) (remove func())
+		parts   []string
+	}{
+		"hook": {oneRelease("image=fail:1"), nil, []string{"Job migrate-w1", "BackoffLimitExceeded",
+			"before it was undone: ", "last lines of container migrate: migrate begins | fatal: migrate cannot go on"}},
+		"manifest of the release": {oneRelease("image=web:1"), func(l *lab) func() {
+			l.Manager = l.start(func(cfg *kubernetes.Config) {
+				inner := cfg.Helm
+				cfg.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+					client, err := inner(cluster, dir)
+					return unreadable{client}, err
+				}
+			})
+			return func() { l.Manager = l.start() }
+		}, []string{"the manifest cannot be read"}},
+		"manifests": {plainParams, quota("count/statefulsets.apps"), []string{"StatefulSet shop/db", `statefulsets.apps "db" is forbidden: exceeded quota: few, requested: count/statefulsets.apps=1, used: count/statefulsets.apps=0, limited: count/statefulsets.apps=0`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			l.files["Files/web-0.1.0.tgz"].Data = chart("web", webDeployment, greeting, failingHook).pack(t)
+			remove := func() {}
+			if c.trouble != nil {
+				remove = c.trouble(l)
+			}
+			op, err := l.Instantiate(t.Context(), l.id, l.request("simple", c.params))
+			l.failsWith(op, err, c.parts...)
+			if left := l.objects("shop", "deployments", "statefulsets", "configmaps", "services", "secrets"); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			if remove(); name != "hook" {
+				l.must(op, l.Retry(t.Context(), op))
+			}
+		})
+	}
+}
+
+// TestNotReadyStays: objects that do not become ready stay for a retry, a rollback or a look, and the error has the last lines
+// of their containers.
+func TestNotReadyStays(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.files["Files/plain.yaml"].Data = []byte(strings.Replace(plainManifests, "name: web, image: web", "name: web, image: crash", 1))
+	l.Manager = l.start(brief)
+	op, err := l.Instantiate(t.Context(), l.id, l.request("simple", plainParams))
+	l.failsWith(op, err, "Deployment web", "CrashLoopBackOff", "last lines of container web: web begins | fatal: web cannot go on")
+	if diff := cmp.Diff([]string{"configmaps/settings", "deployments/web", "services/web", "statefulsets/db"}, l.objects("shop", "deployments", "statefulsets", "configmaps", "services")); diff != "" {
+		t.Error(diff)
+	}
+	l.rollback(op)
+	if left := l.objects("shop", "deployments", "statefulsets", "configmaps", "services"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
