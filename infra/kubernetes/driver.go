@@ -133,7 +133,7 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 // access returns the options for connections to clusters.
 func (d *Driver) access(op *vnflcm.Operation) kubeaccess.Options {
 	return kubeaccess.Options{SSH: d.cfg.SSH, HostKeys: hostKeys{hostkeys.Of(op)}, Log: op.Log, Dial: d.cfg.Dial, Allow: d.cfg.Allow, Cluster: d.cfg.Cluster, Patience: d.cfg.Ready,
-		Waiting: func(ctx context.Context, reason error) { op.Report(ctx, "trying again: "+reason.Error()) }}
+		Waiting: func(ctx context.Context, reason error) { op.Report(ctx, "waiting: "+reason.Error()) }}
 }
 
 func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {

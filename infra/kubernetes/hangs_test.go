@@ -103,7 +103,7 @@ func TestStepsHaveLimits(t *testing.T) {
 			remove := c.trouble(l)
 			op, err := l.Instantiate(t.Context(), l.id, l.request("simple", plainParams))
 			l.failsWith(op, err, c.parts...)
-			if !l.heard("trying again: ") || !l.heard(c.parts[0]) {
+			if !l.heard("waiting: ") || !l.heard(c.parts[0]) {
 				t.Error("the reason was not reported while the operation waited")
 			}
 			remove()
@@ -234,4 +234,36 @@ func TestJobsThatEnd(t *testing.T) {
 	l.instantiate("simple", plainParams)
 	l.scale(vnflcm.ScaleOut, "webs", 1)
 	l.terminate(vnflcm.TerminateForceful, "{}")
+}
+
+// TestWaitsAreReported: while objects are deleted and pods are replaced, the operation reports what it waits for.
+func TestWaitsAreReported(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.files["Files/plain.yaml"].Data = []byte(strings.Replace(plainManifests, "{name: settings}", "{name: settings, finalizers: [example.com/hold]}", 1))
+	l.instantiate("simple", plainParams)
+	for _, node := range []string{"node-1", "node-2", "node-3"} {
+		l.cluster.SetNodeDown(node, true)
+	}
+	var web string
+	for id := range l.vnfcs("WEB") {
+		web = id
+	}
+	l.Manager = l.start(brief)
+	op, err := l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{web}})
+	l.failsWith(op, err, "containers have not ended on node")
+	if !l.heard("waiting: kubernetes: not gone: Pod shop/web-") {
+		t.Error("the heal did not report what it waited for")
+	}
+	for _, node := range []string{"node-1", "node-2", "node-3"} {
+		l.cluster.SetNodeDown(node, false)
+	}
+	if err := l.Fail(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+	op, err = l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	l.failsWith(op, err, "ConfigMap shop/settings", "example.com/hold")
+	if !l.heard("waiting: kubernetes: not gone: ConfigMap shop/settings: held by the finalizers example.com/hold") {
+		t.Error("the termination did not report what it waited for")
+	}
 }

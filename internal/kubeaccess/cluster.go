@@ -44,7 +44,8 @@ type Options struct {
 	Cluster ClusterFunc
 	// Patience is how long a request is repeated whose context has no deadline. Default 10 minutes.
 	Patience time.Duration
-	// Waiting is called, also concurrently, with each new reason why a request is repeated. Nil: not reported.
+	// Waiting is called, also concurrently, with each new reason why a request is repeated, or an object is waited for. Nil:
+	// not reported.
 	Waiting func(ctx context.Context, reason error)
 }
 

@@ -47,8 +47,8 @@ func (c *Cluster) Retry(ctx context.Context, again func(error) bool, try func(co
 			return err
 		}
 		if reason == nil || !errors.Is(err, ctx.Err()) {
-			if ctx.Err() == nil && c.waiting != nil && (reason == nil || reason.Error() != err.Error()) {
-				c.waiting(ctx, err)
+			if ctx.Err() == nil && (reason == nil || reason.Error() != err.Error()) {
+				c.ReportWaiting(ctx, err)
 			}
 			reason = err
 		}
@@ -58,6 +58,13 @@ func (c *Cluster) Retry(ctx context.Context, again func(error) bool, try func(co
 			}
 			return fmt.Errorf("%w; last: %w", context.Cause(ctx), reason)
 		}
+	}
+}
+
+// ReportWaiting passes a reason to Options.Waiting.
+func (c *Cluster) ReportWaiting(ctx context.Context, reason error) {
+	if c.waiting != nil {
+		c.waiting(ctx, reason)
 	}
 }
 

@@ -79,7 +79,7 @@ func (d *Driver) forget(ctx context.Context, op *vnflcm.Operation) error {
 // inCluster works on ConfigMaps. If the cluster does not allow that, it only logs a warning.
 func (d *Driver) inCluster(ctx context.Context, op *vnflcm.Operation, do func(context.Context, dynamic.ResourceInterface) error) error {
 	c, err := kubeaccess.Open(ctx, op.VIM, kubeaccess.Options{SSH: d.config.Pool, HostKeys: hostkeys.Of(op), Log: op.Log, Dial: d.config.Dial, Allow: d.config.Allow, Cluster: d.config.Cluster,
-		Patience: d.config.Timeouts.Change, Waiting: func(ctx context.Context, reason error) { op.Report(ctx, "trying again: "+reason.Error()) }})
+		Patience: d.config.Timeouts.Change, Waiting: func(ctx context.Context, reason error) { op.Report(ctx, "waiting: "+reason.Error()) }})
 	if err != nil {
 		return err
 	}

@@ -190,9 +190,11 @@ func (d *deletion) resources(ctx context.Context, definition Ref) error {
 	return nil
 }
 
-// gone waits until objects no longer exist, and returns what blocks the deletion of the rest.
+// gone waits until objects no longer exist, and returns what blocks the deletion of the rest. It reports after about a second
+// what it waits for.
 func (c *Client) gone(ctx context.Context, refs []Ref) error {
 	var left []*Object
+	said := ""
 	for pause := firstPause; ; pause = min(2*pause, pollPause) {
 		there, err := c.read(ctx, refs)
 		if err == nil {
@@ -203,21 +205,30 @@ func (c *Client) gone(ctx context.Context, refs []Ref) error {
 		} else if ctx.Err() == nil {
 			return err
 		}
+		stuck := stuckAt(left)
+		if text := stuck.Error(); pause == pollPause && text != said && ctx.Err() == nil {
+			c.cluster.ReportWaiting(ctx, stuck)
+			said = text
+		}
 		if kubeaccess.Wait(ctx, pause) == nil {
 			continue
 		}
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return context.Cause(ctx)
 		}
-		e := &StuckError{Cause: context.Cause(ctx)}
-		for i, o := range left {
-			e.Objects = append(e.Objects, Held{refs[i], holds(o)})
+		if stuck.Cause = context.Cause(ctx); len(left) == 0 { // the cluster has not answered at all
+			return errors.Join(stuck.Cause, err)
 		}
-		if len(left) == 0 { // the cluster has not answered at all
-			return errors.Join(e.Cause, err)
-		}
-		return e
+		return stuck
 	}
+}
+
+func stuckAt(left []*Object) *StuckError {
+	e := &StuckError{}
+	for _, o := range left {
+		e.Objects = append(e.Objects, Held{RefOf(o), holds(o)})
+	}
+	return e
 }
 
 func remaining(there []*Object) (refs []Ref, left []*Object) {

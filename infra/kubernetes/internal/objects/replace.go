@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -231,6 +233,7 @@ func (c *Client) restored(ctx context.Context, want map[Ref]int, bare []Ref, sta
 			return err
 		}
 	}
+	said := ""
 	for len(want) > 0 {
 		ready := map[Ref]int{}
 		pods, err := c.Pods(ctx, keys(tops))
@@ -242,18 +245,34 @@ func (c *Client) restored(ctx context.Context, want map[Ref]int, bare []Ref, sta
 				ready[p.Top]++
 			}
 		}
-		missing := false
-		for top, n := range want {
-			missing = missing || ready[top] < n
-		}
-		if err == nil && !missing {
+		missing := missingPods(want, ready)
+		if err == nil && missing == nil {
 			return nil
+		}
+		if text := fmt.Sprint(missing); text != said && err == nil {
+			c.cluster.ReportWaiting(ctx, missing)
+			said = text
 		}
 		if kubeaccess.Wait(ctx, pollPause) != nil {
 			return c.notRestored(ctx, want, ready, start)
 		}
 	}
 	return nil
+}
+
+// missingPods is nil if all workloads have their ready pods.
+func missingPods(want, ready map[Ref]int) error {
+	var texts []string
+	for top, n := range want {
+		if ready[top] < n {
+			texts = append(texts, fmt.Sprintf("%s: %d of %d pods are ready", top, ready[top], n))
+		}
+	}
+	if texts == nil {
+		return nil
+	}
+	slices.Sort(texts)
+	return errors.New(strings.Join(texts, ", "))
 }
 
 // notRestored returns the reasons why the pods of workloads are missing.
