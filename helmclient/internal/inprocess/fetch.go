@@ -47,9 +47,12 @@ func (c *Client) fetchNamed(ctx context.Context, e *entry, chart, version string
 	if err != nil {
 		return nil, fmt.Errorf("%w: index of repository %s: %w", helmclient.ErrInvalidChart, e.Name, err)
 	}
-	_, urls, err := index.Find(chart, version)
-	if err != nil || len(urls) == 0 {
-		return nil, fmt.Errorf("%w: repository %s has no chart %s of version %q", helmclient.ErrInvalidChart, e.Name, chart, version)
+	found, urls, err := index.Find(chart, version)
+	if err != nil {
+		return nil, fmt.Errorf("%w: repository %s %s", helmclient.ErrInvalidChart, e.Name, unfound(index, chart, version))
+	}
+	if len(urls) == 0 || urls[0] == "" {
+		return nil, fmt.Errorf("%w: the index of repository %s has no URL for version %s of chart %s", helmclient.ErrInvalidChart, e.Name, found, chart)
 	}
 	where, err := c.helm.ResolveURL(e.URL, urls[0])
 	if err != nil {
@@ -64,6 +67,21 @@ func (c *Client) fetchNamed(ctx context.Context, e *entry, chart, version string
 	}
 	return c.fetchFrom(ctx, u, e, maxArchive)
 }
+
+// unfound says what an index has instead of the requested version.
+func unfound(index Index, chart, version string) string {
+	newest, _, err := index.Find(chart, anyVersion)
+	switch {
+	case err != nil:
+		return "has no chart " + chart
+	case version == "":
+		return fmt.Sprintf("has only pre-releases of chart %s, such as %s: name the version", chart, newest)
+	}
+	return fmt.Sprintf("has no chart %s of version %q", chart, version)
+}
+
+// anyVersion is a range that pre-releases match too.
+const anyVersion = ">=0.0.0-0"
 
 // fetchURL reads an archive. One below the URL of a repository is read as that repository is, unless something else is
 // said.

@@ -86,9 +86,10 @@ func (c *Client) resolve(from helmclient.Chart, options []remote.Option) (name.R
 	for i := range tags {
 		tags[i] = strings.ReplaceAll(tags[i], "_", "+")
 	}
-	found, _, err := c.helm.IndexOf(last, tags).Find(last, from.Version)
+	index := c.helm.IndexOf(last, tags)
+	found, _, err := index.Find(last, from.Version)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: no version matches %q", helmclient.ErrInvalidChart, from.Ref, from.Version)
+		return nil, fmt.Errorf("%w: %s %s", helmclient.ErrInvalidChart, path[:strings.Index(path+"/", "/")], unfound(index, last, from.Version))
 	}
 	return repository.Tag(tag(found)), nil
 }

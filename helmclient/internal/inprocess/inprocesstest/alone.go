@@ -71,7 +71,7 @@ func RunAlone(t *testing.T, open Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
 		"config": testConfig, "errors of the API": testErrorsOfTheAPI, "hanging API": testHangingAPI, "huge answers": testHugeAnswers, "only one": testOnlyOne,
-		"repositories of two clients": testRepositoriesOfTwoClients, "directories": testDirectories, "nothing from the environment": testNothingFromTheEnvironment,
+		"repositories of two clients": testRepositoriesOfTwoClients, "directories": testDirectories, "unusable indexes": testUnusableIndexes, "nothing from the environment": testNothingFromTheEnvironment,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -89,6 +89,29 @@ func testConfig(t *testing.T, open Open) {
 	} {
 		if _, err := try(); !errors.Is(err, helmclient.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// testUnusableIndexes: a chart whose newest version a repository cannot give is refused with the reason.
+func testUnusableIndexes(t *testing.T, open Open) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{apiVersion: v1, entries: {early: [{name: early, version: 1.0.0-rc.1, urls: [early.tgz]}, {name: early, version: 1.0.0-beta, urls: [early.tgz]}],
+			nowhere: [{name: nowhere, version: 1.0.0}]}}`)
+	}))
+	t.Cleanup(s.Close)
+	c := open.at(t, "https://192.0.2.1", t.TempDir())
+	if err := c.AddRepository(t.Context(), helmclient.Repository{Name: "site", URL: s.URL}); err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]string{
+		"site/early":   "repository site has only pre-releases of chart early, such as 1.0.0-rc.1: name the version",
+		"site/nowhere": "the index of repository site has no URL for version 1.0.0 of chart nowhere",
+		"site/none":    "repository site has no chart none",
+	} {
+		if _, err := c.Show(t.Context(), helmclient.Chart{Ref: ref}); !errors.Is(err, helmclient.ErrInvalidChart) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", ref, err)
 		}
 	}
 }
