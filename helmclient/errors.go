@@ -28,6 +28,8 @@ const (
 	ErrInvalid      Error = "the request is not valid"                          // no
 	ErrUnreachable  Error = "the cluster, repository or host cannot be reached" // yes
 	ErrDenied       Error = "the credentials are refused"                       // no
+	// ErrRefused: yes, when the webhook, policy, quota or namespace that refused an object accepts it.
+	ErrRefused Error = "the cluster refuses an object"
 )
 
 // StaleError reports an unfinished operation of another client. With Busy it matches ErrBusy, otherwise ErrStale.
@@ -52,6 +54,7 @@ type NotReadyError struct {
 	Release Name
 	After   time.Duration
 	Objects []Object
+	Failed  bool // the objects report that they will not become ready
 }
 
 func (e *NotReadyError) Error() string {
@@ -59,7 +62,11 @@ func (e *NotReadyError) Error() string {
 	for _, o := range e.Objects {
 		list = append(list, o.String())
 	}
-	return fmt.Sprintf("helm: release %s: not ready after %v: %s", e.Release, e.After.Round(time.Second), strings.Join(list, "; "))
+	verb := "not ready"
+	if e.Failed {
+		verb = "failed"
+	}
+	return fmt.Sprintf("helm: release %s: %s after %v: %s", e.Release, verb, e.After.Round(time.Second), strings.Join(list, "; "))
 }
 
 // Is makes it an ErrNotReady.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/admission"
 )
 
 // failure is a command that ran and failed.
@@ -86,6 +87,9 @@ func (e *failure) class() helmclient.Error {
 	}
 	if e.code == exitLocked {
 		return helmclient.ErrBusy
+	}
+	if admission.Refused(e.said()) {
+		return helmclient.ErrRefused
 	}
 	text := "\n" + strings.ToLower(e.said())
 	for _, c := range classes {

@@ -30,36 +30,39 @@ const (
 	maxText   = 1 << 10
 )
 
-// Of counts the ready objects, and explains for each other object what it waits for: its status by kstatus, the state
-// of its pods, and the last warnings about either.
+// Of counts the ready objects, and explains for each other object what it waits for, see About.
 func Of(objects []unstructured.Unstructured, r Related) helmclient.Progress {
 	p := helmclient.Progress{Total: len(objects)}
 	for i := range objects {
-		ready, reason := State(&objects[i])
-		if ready {
+		if ready, _ := State(&objects[i]); ready {
 			p.Ready++
-			continue
+		} else {
+			p.Waiting = append(p.Waiting, About(&objects[i], r))
 		}
-		o := &objects[i]
-		w := helmclient.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Reason: reason}
-		about := map[types.UID]bool{o.GetUID(): true}
-		for j := range r.Pods {
-			pod := &r.Pods[j]
-			if !belongs(pod, o) {
-				continue
-			}
-			about[pod.GetUID()] = true
-			if why := PodReason(pod); why != "" && len(w.Pods) < maxPods && o.GetKind() != "Pod" {
-				w.Pods = append(w.Pods, "pod "+pod.GetName()+": "+why)
-			}
-			if r.Logs != nil && len(w.Logs) < maxPods {
-				w.Logs = append(w.Logs, r.Logs(pod)...)
-			}
-		}
-		w.Events = warnings(r.Events, about)
-		p.Waiting = append(p.Waiting, w)
 	}
 	return p
+}
+
+// About explains the state of an object, ready or not: its status by kstatus, the state of its pods, and the last warnings
+// about either.
+func About(o *unstructured.Unstructured, r Related) helmclient.Object {
+	out := helmclient.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Reason: message(o)}
+	about := map[types.UID]bool{o.GetUID(): true}
+	for i := range r.Pods {
+		pod := &r.Pods[i]
+		if !belongs(pod, o) {
+			continue
+		}
+		about[pod.GetUID()] = true
+		if why := PodReason(pod); why != "" && len(out.Pods) < maxPods && o.GetKind() != "Pod" {
+			out.Pods = append(out.Pods, "pod "+pod.GetName()+": "+why)
+		}
+		if r.Logs != nil && len(out.Logs) < maxPods {
+			out.Logs = append(out.Logs, r.Logs(pod)...)
+		}
+	}
+	out.Events = warnings(r.Events, about)
+	return out
 }
 
 // Missing is an object that is waited for and that does not exist.
@@ -70,18 +73,24 @@ func Missing(apiVersion, kind, namespace, name string) helmclient.Object {
 // State reports whether an object is ready and, if it is not, why. One that is about to be deleted is not ready, one
 // that has failed never will be.
 func State(o *unstructured.Unstructured) (ready bool, reason string) {
-	result, err := status.Compute(o)
-	switch {
-	case err != nil:
-		return false, shorten(err.Error())
-	case result.Status == status.CurrentStatus:
+	if result, err := status.Compute(o); err == nil && result.Status == status.CurrentStatus {
 		return true, ""
-	case o.GetKind() == "Pod":
+	}
+	return false, message(o)
+}
+
+// message describes the status of an object.
+func message(o *unstructured.Unstructured) string {
+	result, err := status.Compute(o)
+	if err != nil {
+		return shorten(err.Error())
+	}
+	if o.GetKind() == "Pod" && result.Status != status.CurrentStatus {
 		if why := PodReason(o); why != "" {
-			return false, why
+			return why
 		}
 	}
-	return false, shorten(result.Message)
+	return shorten(result.Message)
 }
 
 // Failed reports whether the status of an object says that it will not become ready, so that waiting longer is useless.

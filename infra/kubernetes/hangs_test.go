@@ -58,14 +58,16 @@ func (l *lab) heldNamespace(finalizer string) (release func()) {
 }
 
 // failsWith waits for an operation that fails, and compares parts of its error.
-func (l *lab) failsWith(op string, err error, parts ...string) {
+func (l *lab) failsWith(op string, err error, parts ...string) error {
 	l.t.Helper()
-	text := l.fails(op, err).Error()
+	err = l.fails(op, err)
+	text := err.Error()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			l.t.Errorf("the error does not have %q:\n%s", part, text)
 		}
 	}
+	return err
 }
 
 // rollback rolls an operation back that has failed.

@@ -107,7 +107,7 @@ func (w *work) withState(ctx context.Context, err error, refs []objects.Ref, min
 	var texts []string
 	for _, o := range found {
 		if slices.ContainsFunc(hooks, func(r objects.Ref) bool { return r.Kind == o.Kind && r.Name == o.Name }) {
-			texts = append(texts, o.Logs...) // the error has the rest
+			texts = append(texts, missingIn(err.Error(), slices.Concat(o.Pods, o.Events, o.Logs))...)
 		} else if len(o.Events) > 0 || len(o.Logs) > 0 {
 			texts = append(texts, o.String())
 		}
@@ -116,4 +116,10 @@ func (w *work) withState(ctx context.Context, err error, refs []objects.Ref, min
 		return err
 	}
 	return fmt.Errorf("%w; before it was undone: %s", err, strings.Join(texts, "; "))
+}
+
+// missingIn returns the texts that a text does not contain: Helm in the process has explained its hooks, the helm program
+// has not.
+func missingIn(text string, texts []string) []string {
+	return slices.DeleteFunc(texts, func(t string) bool { return strings.Contains(text, t) })
 }

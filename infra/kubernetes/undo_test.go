@@ -3,8 +3,10 @@ package kubernetes_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/internal/cnftest"
 )
 
 // failingHook runs after the workloads of its chart are made.
@@ -21,7 +24,7 @@ metadata: {name: "migrate-{{ .Release.Name }}", annotations: {helm.sh/hook: post
 spec:
   backoffLimit: 0
   template:
-    spec: {restartPolicy: Never, containers: [{name: migrate, image: {{ .Values.image | quote }}}]}
+    spec: {restartPolicy: Never, nodeSelector: {{ if .Values.never }}{never: ready}{{ else }}{}{{ end }}, containers: [{name: migrate, image: {{ .Values.image | quote }}}]}
 `
 
 // unreadable is a Helm that cannot read the manifests of releases.
@@ -56,8 +59,10 @@ func TestInstallationIsUndone(t *testing.T) {
 		trouble func(l *lab) (remove func())
 		parts   []string
 	}{
-		"hook": {oneRelease("image=fail:1"), nil, []string{"Job migrate-w1", "BackoffLimitExceeded",
+		"hook": {oneRelease("image=fail:1"), nil, []string{"release w1: helm: release shop/w1: failed after ", "Job migrate-w1, it has failed: BackoffLimitExceeded: Job has reached the specified backoff limit, pod migrate-w1-",
 			"before it was undone: ", "last lines of container migrate: migrate begins | fatal: migrate cannot go on"}},
+		"hook that is not scheduled": {oneRelease("image=web:1,never=true"), nil, []string{"not ready after 2s", "Job migrate-w1, Job in progress", "Unschedulable", "FailedScheduling"}},
+		"hook that crashes":          {oneRelease("image=crash:1"), nil, []string{"not ready after 2s", "CrashLoopBackOff", "last lines of container migrate: migrate begins | fatal: migrate cannot go on"}},
 		"manifest of the release": {oneRelease("image=web:1"), func(l *lab) func() {
 			l.Manager = l.start(func(cfg *kubernetes.Config) {
 				inner := cfg.Helm
@@ -74,16 +79,20 @@ func TestInstallationIsUndone(t *testing.T) {
 			t.Parallel()
 			l := newLab(t, kubernetes.VimTypeV1)
 			l.files["Files/web-0.1.0.tgz"].Data = chart("web", webDeployment, greeting, failingHook).pack(t)
+			l.Manager = l.start(func(cfg *kubernetes.Config) { cfg.Hooks = 2 * time.Second })
 			remove := func() {}
 			if c.trouble != nil {
 				remove = c.trouble(l)
 			}
 			op, err := l.Instantiate(t.Context(), l.id, l.request("simple", c.params))
-			l.failsWith(op, err, c.parts...)
+			err = l.failsWith(op, err, c.parts...)
+			if text := err.Error(); strings.Count(text, "BackoffLimitExceeded") > 1 {
+				t.Errorf("the reason is there more than once: %s", text)
+			}
 			if left := l.objects("shop", "deployments", "statefulsets", "configmaps", "services", "secrets"); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
-			if remove(); name != "hook" {
+			if remove(); !strings.HasPrefix(name, "hook") {
 				l.must(op, l.Retry(t.Context(), op))
 			}
 		})
@@ -106,4 +115,56 @@ func TestNotReadyStays(t *testing.T) {
 	if left := l.objects("shop", "deployments", "statefulsets", "configmaps", "services"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// TestRefusals: an object that a webhook, a quota or a namespace refuses is neither a wrong credential nor an unreachable
+// cluster.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, trouble := range map[string]func(l *lab){
+		"failing webhook": func(l *lab) { l.webhook("CREATE", "apps", "deployments") },
+		"denying webhook": func(l *lab) {
+			l.cluster.Fail(cnftest.Fault{Method: http.MethodPost, Path: "/deployments", Code: http.StatusForbidden, Times: -1,
+				Message: `admission webhook "policy.example.com" denied the request: image "web:1" is not signed`})
+		},
+		"quota": func(l *lab) {
+			l.create("", "namespaces", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
+			l.create("shop", "resourcequotas", `{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"count/deployments.apps": "0"}}}`)
+		},
+		"Pod Security": func(l *lab) {
+			l.cluster.Fail(cnftest.Fault{Method: http.MethodPost, Path: "/deployments", Code: http.StatusForbidden, Times: -1,
+				Message: `pods "web" is forbidden: violates PodSecurity "baseline:latest": privileged (container "web" must not set securityContext.privileged=true)`})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			trouble(l)
+			var failure error
+			l.Manager = l.start(func(cfg *kubernetes.Config) {
+				inner := cfg.Helm
+				cfg.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+					client, err := inner(cluster, dir)
+					return failing{client, &failure}, err
+				}
+			})
+			op, err := l.Instantiate(t.Context(), l.id, l.request("simple", oneRelease("image=web:1")))
+			l.fails(op, err)
+			if !errors.Is(failure, helmclient.ErrRefused) || errors.Is(failure, helmclient.ErrDenied) || errors.Is(failure, helmclient.ErrUnreachable) {
+				t.Error(failure)
+			}
+		})
+	}
+}
+
+// failing is a Helm that keeps the error of an installation.
+type failing struct {
+	helmclient.Client
+	err *error
+}
+
+func (f failing) Install(ctx context.Context, r helmclient.Install) (*helmclient.Release, error) {
+	out, err := f.Client.Install(ctx, r)
+	*f.err = err
+	return out, err
 }

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/admission"
 )
 
 // fault is an error of Helm with its class, and the error of the API server or the network, found by errors.As.
@@ -44,7 +45,7 @@ func (e *fault) Unwrap() []error {
 // classes are the sentinels of helmclient.
 var classes = []helmclient.Error{
 	helmclient.ErrNotFound, helmclient.ErrExists, helmclient.ErrBusy, helmclient.ErrStale, helmclient.ErrNotReady,
-	helmclient.ErrInvalidChart, helmclient.ErrInvalid, helmclient.ErrUnreachable, helmclient.ErrDenied,
+	helmclient.ErrInvalidChart, helmclient.ErrInvalid, helmclient.ErrUnreachable, helmclient.ErrDenied, helmclient.ErrRefused,
 }
 
 // classified reports that an error is of a class already.
@@ -138,6 +139,8 @@ func (v *Version) classOf(err error) error {
 
 func statusClass(err error, code int) error {
 	switch {
+	case admission.Refused(err.Error()):
+		return helmclient.ErrRefused
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 		return helmclient.ErrDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), isUntyped(err):

@@ -37,7 +37,23 @@ func (k *Call) observe(ctx context.Context, list []*resource.Info) helmclient.Pr
 			missing = append(missing, readiness.Missing(gvk.GroupVersion().String(), gvk.Kind, info.Namespace, info.Name))
 		}
 	}
-	var related readiness.Related
+	p := readiness.Of(objects, k.related(ctx, namespaces))
+	p.Total = len(list)
+	p.Waiting = append(p.Waiting, missing...)
+	return p
+}
+
+// about explains the state of an object that may be ready.
+func (k *Call) about(ctx context.Context, info *resource.Info) helmclient.Object {
+	o, err := k.Dynamic.Resource(info.Mapping.Resource).Namespace(info.Namespace).Get(ctx, info.Name, metav1.GetOptions{})
+	if err != nil {
+		return object(info, "is not ready by Helm's rules")
+	}
+	return readiness.About(o, k.related(ctx, map[string]bool{info.Namespace: true}))
+}
+
+// related reads the pods of namespaces and the warnings in them.
+func (k *Call) related(ctx context.Context, namespaces map[string]bool) (related readiness.Related) {
 	for namespace := range namespaces {
 		if found, err := k.Dynamic.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
 			related.Pods = append(related.Pods, found.Items...)
@@ -47,10 +63,7 @@ func (k *Call) observe(ctx context.Context, list []*resource.Info) helmclient.Pr
 			related.Events = append(related.Events, found.Items...)
 		}
 	}
-	p := readiness.Of(objects, related)
-	p.Total = len(list)
-	p.Waiting = append(p.Waiting, missing...)
-	return p
+	return related
 }
 
 // object returns the fields of an object that are known without asking the cluster.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -83,27 +86,40 @@ func (k *Call) poll(limit, interval time.Duration, done wait.ConditionWithContex
 var errTime = errors.New("the time for it is over")
 
 // notReady returns the error of a wait: the objects that are not ready, and the reasons. It asks the cluster once more,
-// also after the deadline of ctx, but not if the caller cancelled ctx.
+// also after the deadline of ctx, but not if the caller cancelled ctx. why is what the last look at the object last found.
 func (k *Call) notReady(list []*resource.Info, last *resource.Info, why, err error, after time.Duration) error {
 	if ended := k.ctx.Err(); ended != nil && !errors.Is(ended, context.DeadlineExceeded) && !errors.Is(err, errTime) {
 		return k.Report(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(k.grace, lastLook{}, true), recordGrace)
 	defer cancel()
-	out := &helmclient.NotReadyError{Release: k.Name, After: after, Objects: k.observe(ctx, list).Waiting}
-	if len(out.Objects) == 0 && last != nil {
-		out.Objects = []helmclient.Object{object(last, "is not ready by Helm's rules")}
+	out := &helmclient.NotReadyError{Release: k.Name, After: after, Objects: k.observe(ctx, list).Waiting, Failed: errors.Is(why, errFailed)}
+	if len(out.Objects) == 0 && last != nil { // ready by kstatus, but not by Helm's rules, as a Job that runs
+		out.Objects = []helmclient.Object{k.about(ctx, last)}
 	}
 	for i := range out.Objects {
-		if last != nil && why != nil && out.Objects[i].Name == last.Name && out.Objects[i].Kind == last.Mapping.GroupVersionKind.Kind {
-			out.Objects[i].Reason += ": " + why.Error()
+		o := &out.Objects[i]
+		if last == nil || why == nil || o.Name != last.Name || o.Kind != last.Mapping.GroupVersionKind.Kind {
+			continue
 		}
+		if o.Reason = o.Reason + ": " + why.Error(); out.Failed {
+			o.Reason = why.Error()
+		}
+		o.Events = slices.DeleteFunc(o.Events, func(text string) bool { return strings.Contains(o.Reason, text) })
 	}
 	if errors.Is(err, errTime) {
 		return k.Report(out)
 	}
-	return k.Report(fmt.Errorf("%w: %w", out, err))
+	return k.Report(&waitError{out, err})
 }
+
+// waitError is a NotReadyError whose text has the reason already, and the error of the API.
+type waitError struct {
+	*helmclient.NotReadyError
+	cause error
+}
+
+func (e *waitError) Unwrap() []error { return []error{e.NotReadyError, e.cause} }
 
 // AwaitDeleted waits until all of the objects are deleted.
 func (k *Call) AwaitDeleted(list []*resource.Info, limit time.Duration) error {
@@ -132,9 +148,24 @@ func (k *Call) AwaitDeleted(list []*resource.Info, limit time.Duration) error {
 	}
 	out := &helmclient.NotReadyError{Release: k.Name, After: limit}
 	for _, info := range left {
-		out.Objects = append(out.Objects, object(info, "still exists"))
+		out.Objects = append(out.Objects, object(info, stillExists(info)))
 	}
 	return k.Report(out)
+}
+
+// stillExists says what holds an object that is to be deleted.
+func stillExists(info *resource.Info) string {
+	text := "still exists"
+	o, err := meta.Accessor(info.Object)
+	if err != nil {
+		return text
+	}
+	if o.GetDeletionTimestamp() == nil {
+		text += ": it is not being deleted"
+	} else if list := o.GetFinalizers(); len(list) > 0 {
+		text += ": held by the finalizers " + strings.Join(list, ", ")
+	}
+	return text
 }
 
 // AwaitHook waits for the Jobs and Pods among the objects of a hook to succeed, as Helm does.
@@ -145,6 +176,7 @@ func (k *Call) AwaitHook(list []*resource.Info, limit time.Duration) error {
 			continue
 		}
 		var why error
+		start := time.Now()
 		err := k.poll(limit, hookInterval, func(ctx context.Context) (bool, error) {
 			var done bool
 			var err error
@@ -157,7 +189,11 @@ func (k *Call) AwaitHook(list []*resource.Info, limit time.Duration) error {
 			return done, final(err)
 		})
 		if err != nil {
-			return k.notReady([]*resource.Info{info}, info, why, err, limit)
+			after := limit
+			if !errors.Is(err, errTime) {
+				after = time.Since(start)
+			}
+			return k.notReady([]*resource.Info{info}, info, why, err, after)
 		}
 	}
 	return nil
@@ -167,6 +203,9 @@ func (k *Call) AwaitHook(list []*resource.Info, limit time.Duration) error {
 func IsJob(info *resource.Info) bool {
 	return info.Mapping.GroupVersionKind.GroupKind().String() == "Job.batch"
 }
+
+// errFailed: a Job or pod has ended without success.
+var errFailed = errors.New("it has failed")
 
 // JobComplete reports whether a Job has ended well; that it has failed is an error.
 func (k *Call) JobComplete(ctx context.Context, info *resource.Info) (bool, error) {
@@ -183,7 +222,7 @@ func (k *Call) JobComplete(ctx context.Context, info *resource.Info) (bool, erro
 		case condition.Type == batchv1.JobComplete:
 			return true, nil
 		case condition.Type == batchv1.JobFailed:
-			return false, fmt.Errorf("job %s has failed: %s: %s", info.Name, condition.Reason, condition.Message)
+			return false, fmt.Errorf("%w: %s: %s", errFailed, condition.Reason, condition.Message)
 		}
 	}
 	return false, nil
@@ -198,7 +237,7 @@ func (k *Call) podSucceeded(ctx context.Context, info *resource.Info) (bool, err
 		return false, err
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		return false, fmt.Errorf("pod %s has failed: %s %s", info.Name, pod.Status.Reason, pod.Status.Message)
+		return false, fmt.Errorf("%w: %s", errFailed, strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message))
 	}
 	return pod.Status.Phase == corev1.PodSucceeded, nil
 }

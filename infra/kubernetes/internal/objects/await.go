@@ -76,7 +76,8 @@ func (c *Client) read(ctx context.Context, refs []Ref) ([]*Object, error) {
 
 // progress returns what the objects that are not ready wait for, with events and logs only if events is set.
 func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, events bool) (helmclient.Progress, error) {
-	var there, waiting []Object
+	var there []Object
+	var waiting []*Object
 	var absent []helmclient.Object
 	for i, o := range objs {
 		if o == nil {
@@ -86,25 +87,34 @@ func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, event
 		}
 		there = append(there, *o)
 		if ready, _ := readiness.State(o); !ready {
-			waiting = append(waiting, *o)
+			waiting = append(waiting, o)
 		}
 	}
-	var related readiness.Related
+	related, err := c.related(ctx, waiting, events)
+	if err != nil {
+		return helmclient.Progress{}, err
+	}
+	p := readiness.Of(there, related)
+	p.Total, p.Waiting = p.Total+len(absent), append(p.Waiting, absent...)
+	return p, nil
+}
+
+// related reads what explains the state of objects: the pods of their namespaces and, if events is set, warnings and logs.
+func (c *Client) related(ctx context.Context, objs []*Object, events bool) (related readiness.Related, err error) {
 	if events {
 		related.Logs = func(pod *Object) []string { return c.logs(ctx, pod) }
 	}
 	var namespaces []string
-	for i := range waiting {
-		namespaces = append(namespaces, waiting[i].GetNamespace())
+	for _, o := range objs {
+		if o.GetNamespace() != "" {
+			namespaces = append(namespaces, o.GetNamespace())
+		}
 	}
 	slices.Sort(namespaces)
 	for _, namespace := range slices.Compact(namespaces) {
-		if namespace == "" {
-			continue
-		}
 		pods, err := c.list(ctx, podKind, namespace, metav1.ListOptions{})
 		if err != nil {
-			return helmclient.Progress{}, err
+			return related, err
 		}
 		related.Pods = append(related.Pods, pods...)
 		if !events {
@@ -112,13 +122,11 @@ func (c *Client) progress(ctx context.Context, refs []Ref, objs []*Object, event
 		}
 		said, err := c.list(ctx, eventKind, namespace, metav1.ListOptions{FieldSelector: "type=Warning"})
 		if err != nil {
-			return helmclient.Progress{}, err
+			return related, err
 		}
 		related.Events = append(related.Events, said...)
 	}
-	p := readiness.Of(there, related)
-	p.Total, p.Waiting = p.Total+len(absent), append(p.Waiting, absent...)
-	return p, nil
+	return related, nil
 }
 
 // notReady returns the reasons, also after the deadline of ctx, but not if the caller cancelled ctx.

@@ -25,16 +25,26 @@ func (c *Client) logs(ctx context.Context, pod *Object) (texts []string) {
 	return texts
 }
 
-// Explain returns those objects that exist, are accepted by mine and are not ready, with the reasons and logs of their pods
-// and the last warnings about them. It takes at most 15 seconds, also after the deadline of ctx.
-func (c *Client) Explain(ctx context.Context, refs []Ref, mine func(*Object) bool) ([]helmclient.Object, error) {
+// Explain returns those objects that exist, are accepted by mine and are not ready, or are Jobs that have not completed, with
+// the reasons and logs of their pods and the last warnings about them. It takes at most 15 seconds, also after the deadline
+// of ctx.
+func (c *Client) Explain(ctx context.Context, refs []Ref, mine func(*Object) bool) (out []helmclient.Object, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosis)
 	defer cancel()
 	all, err := c.read(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	there, objs := remaining(slices.DeleteFunc(all, func(o *Object) bool { return o == nil || !mine(o) }))
-	p, err := c.progress(ctx, there, objs, true)
-	return p.Waiting, err
+	all = slices.DeleteFunc(all, func(o *Object) bool {
+		if o == nil || !mine(o) {
+			return true
+		}
+		ready, _ := readiness.State(o)
+		return ready && (o.GroupVersionKind().GroupKind() != jobKind || condition(o, "Complete") == "True")
+	})
+	related, err := c.related(ctx, all, true)
+	for _, o := range all {
+		out = append(out, readiness.About(o, related))
+	}
+	return out, err
 }
