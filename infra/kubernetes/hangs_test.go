@@ -251,7 +251,7 @@ func TestWaitsAreReported(t *testing.T) {
 	for id := range l.vnfcs("WEB") {
 		web = id
 	}
-	l.Manager = l.start(brief)
+	l.Manager = l.start(func(c *kubernetes.Config) { c.Ready, c.Gone = 5*time.Second, 5*time.Second })
 	op, err := l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{web}})
 	l.failsWith(op, err, "containers have not ended on node")
 	if !l.heard("waiting: kubernetes: not gone: Pod shop/web-") {

@@ -124,7 +124,14 @@ func volumes(c *Cluster) error {
 		return err
 	}
 	for _, claim := range claims {
-		if Text(claim, "status", "phase") == "Bound" || Text(claim, "spec", "volumeName") != "" || !c.hasClass(claim) {
+		if Text(claim, "status", "phase") == "Bound" || Text(claim, "spec", "volumeName") != "" {
+			continue
+		}
+		provisioned, err := c.provisions(claim)
+		if err != nil {
+			return err
+		}
+		if !provisioned {
 			continue
 		}
 		claim = clone(claim)
@@ -138,14 +145,40 @@ func volumes(c *Cluster) error {
 	return nil
 }
 
-func (c *Cluster) hasClass(claim Object) bool {
+// provisions reports whether a claim gets a volume now: its class exists, and a pod uses the claim if the class waits for
+// that. Otherwise an event says what is missing.
+func (c *Cluster) provisions(claim Object) (bool, error) {
 	wanted, named := at(claim, "spec", "storageClassName").(string)
-	classes, _ := c.objects(Kind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"})
-	return slices.ContainsFunc(classes, func(class Object) bool {
+	classes, err := c.objects(Kind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"})
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(classes, func(class Object) bool {
 		if named {
 			return Text(class, "metadata", "name") == wanted
 		}
 		return Text(class, "metadata", "annotations", "storageclass.kubernetes.io/is-default-class") == "true"
+	})
+	const source = "persistentvolume-controller"
+	switch {
+	case i < 0 && wanted == "":
+		return false, c.event(claim, "Normal", "FailedBinding", source, "no persistent volumes available for this claim and no storage class is set")
+	case i < 0:
+		return false, c.event(claim, "Warning", "ProvisioningFailed", source, "storageclass.storage.k8s.io %q not found", wanted)
+	case Text(classes[i], "volumeBindingMode") != "WaitForFirstConsumer":
+		return true, nil
+	}
+	pods, err := c.objects(podKind)
+	if err != nil || slices.ContainsFunc(pods, func(p Object) bool { return uses(p, claim) }) {
+		return err == nil, err
+	}
+	return false, c.event(claim, "Normal", "WaitForFirstConsumer", source, "waiting for first consumer to be created before binding")
+}
+
+// uses reports whether a pod has a volume of a claim.
+func uses(pod, claim Object) bool {
+	return Text(pod, "metadata", "namespace") == Text(claim, "metadata", "namespace") && slices.ContainsFunc(list(pod, "spec", "volumes"), func(v any) bool {
+		return Text(v, "persistentVolumeClaim", "claimName") == Text(claim, "metadata", "name")
 	})
 }
 

@@ -128,9 +128,9 @@ func run(c *Cluster, n *Node, p Object) error {
 		for _, container := range list(p, "spec", name) {
 			switch image := Text(container, "image"); fate(image) {
 			case "missing":
-				return cannotPull(c, n, p, image)
+				return cannotPull(c, n, p, name, container)
 			case "crash":
-				return crashLoop(c, n, p)
+				return crashLoop(c, n, p, name, container)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func complete(c *Cluster, n *Node, p Object) error {
 		return c.setStatus(podKind, p, status)
 	}
 	if ends == "fail" && Text(p, "spec", "restartPolicy") == "OnFailure" {
-		return crashLoop(c, n, p)
+		return crashLoop(c, n, p, "containers", list(p, "spec", "containers")[0])
 	}
 	code, reason := 0, "Completed"
 	status["phase"] = "Succeeded"
@@ -190,7 +190,8 @@ func (c *Cluster) missingSource(p Object) string {
 	return ""
 }
 
-func cannotPull(c *Cluster, n *Node, p Object, image string) error {
+func cannotPull(c *Cluster, n *Node, p Object, within string, container any) error {
+	image := Text(container, "image")
 	message := fmt.Sprintf("Failed to pull image %q: failed to resolve reference %q: dial tcp: lookup %s: no such host", image, image, strings.SplitN(image, "/", 2)[0])
 	for _, e := range []struct{ kind, reason, message string }{
 		{"Normal", "Pulling", fmt.Sprintf("Pulling image %q", image)}, {"Warning", "Failed", message}, {"Warning", "Failed", "Error: ErrImagePull"},
@@ -200,22 +201,43 @@ func cannotPull(c *Cluster, n *Node, p Object, image string) error {
 			return err
 		}
 	}
-	return c.setStatus(podKind, p, waitingStatus(p, n, "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", image, message)))
+	return c.setStatus(podKind, p, stuckStatus(p, n, within, container, Object{"waiting": Object{"reason": "ImagePullBackOff", "message": fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", image, message)}}))
 }
 
-func crashLoop(c *Cluster, n *Node, p Object) error {
-	status := waitingStatus(p, n, "CrashLoopBackOff", "back-off 10s restarting failed container")
-	status["phase"] = "Running"
-	for _, item := range list(status, "containerStatuses") {
-		if s, isMap := item.(Object); isMap {
-			s["restartCount"] = 7 // more often than Jobs let pods fail by default
-			s["lastState"] = Object{"terminated": Object{"exitCode": 1, "reason": "Error", "startedAt": Text(status, "startTime"), "finishedAt": Text(status, "startTime")}}
+func crashLoop(c *Cluster, n *Node, p Object, within string, container any) error {
+	status := stuckStatus(p, n, within, container, Object{"waiting": Object{"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}})
+	if within == "containers" {
+		status["phase"] = "Running"
+	}
+	for _, name := range []string{"initContainerStatuses", "containerStatuses"} {
+		for _, item := range list(status, name) {
+			if s, isMap := item.(Object); isMap && (within == "containers" || s["name"] == Text(container, "name")) {
+				s["restartCount"] = 7 // more often than Jobs let pods fail by default
+				s["lastState"] = Object{"terminated": Object{"exitCode": 1, "reason": "Error", "startedAt": Text(status, "startTime"), "finishedAt": Text(status, "startTime")}}
+			}
 		}
 	}
-	if err := c.event(p, "Warning", "BackOff", "kubelet", "Back-off restarting failed container %s in pod %s", Text(list(p, "spec", "containers")[0], "name"), Text(p, "metadata", "name")); err != nil {
+	if err := c.event(p, "Warning", "BackOff", "kubelet", "Back-off restarting failed container %s in pod %s", Text(container, "name"), Text(p, "metadata", "name")); err != nil {
 		return err
 	}
 	return c.setStatus(podKind, p, status)
+}
+
+// stuckStatus is the status of a pod with a container that does not run. The containers wait for an init container.
+func stuckStatus(p Object, n *Node, within string, container any, state Object) Object {
+	if within == "containers" {
+		return waitingStatus(p, n, Text(state, "waiting", "reason"), Text(state, "waiting", "message"))
+	}
+	status := waitingStatus(p, n, "PodInitializing", "")
+	name := Text(container, "name")
+	status["initContainerStatuses"] = []any{Object{"name": name, "image": Text(container, "image"), "imageID": "", "ready": false, "started": false, "restartCount": 0, "state": state, "lastState": Object{}}}
+	conditions := list(status, "conditions")
+	for i, c := range conditions {
+		if Text(c, "type") == "Initialized" {
+			conditions[i] = condition(p, "Initialized", "False", "ContainersNotInitialized", "containers with incomplete status: ["+name+"]")
+		}
+	}
+	return status
 }
 
 // base is what the status of every pod on a node has.

@@ -206,7 +206,7 @@ func (c *Client) gone(ctx context.Context, refs []Ref) error {
 			return err
 		}
 		stuck := stuckAt(left)
-		if text := stuck.Error(); pause == pollPause && text != said && ctx.Err() == nil {
+		if text := stuck.Error(); pause > pollPause/2 && text != said && ctx.Err() == nil {
 			c.cluster.ReportWaiting(ctx, stuck)
 			said = text
 		}
