@@ -18,7 +18,10 @@ import (
 // Related are objects that explain the state of the objects that are waited for.
 type Related struct {
 	Pods   []unstructured.Unstructured
-	Events []unstructured.Unstructured // of kind Event; only warnings count
+	Events []unstructured.Unstructured // of kind Event; only warnings count, and what claims wait for
+	// Between are objects between workloads and their pods, such as ReplicaSets.
+	Between []unstructured.Unstructured
+	Claims  []unstructured.Unstructured // PersistentVolumeClaims of the pods
 	// Logs returns the last lines of the failed containers of a pod, see FailedContainers. Nil: they are left out.
 	Logs func(pod *unstructured.Unstructured) []string
 }
@@ -43,26 +46,102 @@ func Of(objects []unstructured.Unstructured, r Related) helmclient.Progress {
 	return p
 }
 
-// About explains the state of an object, ready or not: its status by kstatus, the state of its pods, and the last warnings
-// about either.
+// About explains the state of an object, ready or not: its status by kstatus, why it has no pods, the state of its pods and
+// of their claims, and the last warnings about all of them.
 func About(o *unstructured.Unstructured, r Related) helmclient.Object {
 	out := helmclient.Object{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Reason: message(o)}
-	about := map[types.UID]bool{o.GetUID(): true}
+	owners := r.below(o)
+	about := map[types.UID]bool{}
+	for _, owner := range owners {
+		about[owner.GetUID()] = true
+	}
+	out.Pods = refusals(owners)
+	claims := map[string]bool{}
 	for i := range r.Pods {
 		pod := &r.Pods[i]
-		if !belongs(pod, o) {
+		if !slices.ContainsFunc(owners, func(owner *unstructured.Unstructured) bool { return belongs(pod, owner) }) {
 			continue
 		}
 		about[pod.GetUID()] = true
-		if why := PodReason(pod); why != "" && len(out.Pods) < maxPods && o.GetKind() != "Pod" {
+		why := PodReason(pod)
+		if why != "" && len(out.Pods) < maxPods && o.GetKind() != "Pod" {
 			out.Pods = append(out.Pods, "pod "+pod.GetName()+": "+why)
+		}
+		if why != "" {
+			addClaims(claims, pod)
 		}
 		if r.Logs != nil && len(out.Logs) < maxPods {
 			out.Logs = append(out.Logs, r.Logs(pod)...)
 		}
 	}
-	out.Events = warnings(r.Events, about)
+	for i := range r.Claims {
+		claim := &r.Claims[i]
+		if ready, why := State(claim); !ready && claims[claim.GetName()] && claim.GetNamespace() == o.GetNamespace() && len(out.Pods) < 2*maxPods {
+			about[claim.GetUID()] = true
+			out.Pods = append(out.Pods, "claim "+claim.GetName()+": "+why)
+		}
+	}
+	out.Events = slices.DeleteFunc(warnings(r.Events, about), func(text string) bool {
+		return slices.ContainsFunc(out.Pods, func(said string) bool {
+			_, why, _ := strings.Cut(said, ": "+failedCreate+": ")
+			return why != "" && strings.Contains(text, why)
+		})
+	})
 	return out
+}
+
+// below returns an object, and the objects between it and its pods.
+func (r Related) below(o *unstructured.Unstructured) []*unstructured.Unstructured {
+	out := []*unstructured.Unstructured{o}
+	for range 3 { // levels: a circle of owners must not be followed for ever
+		for i := range r.Between {
+			b := &r.Between[i]
+			owned := func(owner *unstructured.Unstructured) bool { return ownedBy(b, owner) }
+			if slices.ContainsFunc(out, owned) && !slices.Contains(out, b) && !retired(b) {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// retired reports whether a ReplicaSet is to have no pods, as those of earlier revisions.
+func retired(o *unstructured.Unstructured) bool {
+	n, found, err := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	return o.GetKind() == "ReplicaSet" && found && err == nil && n == 0
+}
+
+// failedCreate is the reason of the condition ReplicaFailure of a workload whose pods are refused.
+const failedCreate = "FailedCreate"
+
+// refusals returns why pods are refused. A Deployment has the condition of its ReplicaSet: the last owner counts.
+func refusals(owners []*unstructured.Unstructured) []string {
+	for _, o := range slices.Backward(owners) {
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		for _, c := range conditions {
+			if m, ok := c.(map[string]any); ok && m["type"] == "ReplicaFailure" && m["status"] == "True" {
+				return []string{o.GetKind() + " " + o.GetName() + ": " + sentence(text(m, "reason"), text(m, "message"))}
+			}
+		}
+	}
+	return nil
+}
+
+// addClaims adds the claims that the volumes of a pod name.
+func addClaims(claims map[string]bool, pod *unstructured.Unstructured) {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	for _, v := range volumes {
+		m, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		if name := text(m, "persistentVolumeClaim", "claimName"); name != "" {
+			claims[name] = true
+		}
+		if m["ephemeral"] != nil {
+			claims[pod.GetName()+"-"+text(m, "name")] = true
+		}
+	}
 }
 
 // Missing is an object that is waited for and that does not exist.
@@ -108,11 +187,15 @@ func belongs(pod, o *unstructured.Unstructured) bool {
 	if pod.GetUID() == o.GetUID() && o.GetKind() == "Pod" {
 		return true
 	}
-	if slices.ContainsFunc(pod.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() }) {
+	if ownedBy(pod, o) {
 		return true
 	}
 	chosen, found, err := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
 	return o.GetKind() == "Deployment" && found && err == nil && len(chosen) > 0 && labels.SelectorFromSet(chosen).Matches(labels.Set(pod.GetLabels()))
+}
+
+func ownedBy(o, owner *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
 }
 
 // PodReason returns the reason why a pod is not ready, empty if it is ready: no node fits, a container waits or has ended,
@@ -127,7 +210,7 @@ func PodReason(pod *unstructured.Unstructured) string {
 		}
 	}
 	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
-	for _, kind := range []string{"PodScheduled", "Ready"} {
+	for _, kind := range []string{"PodScheduled", "Initialized", "Ready"} {
 		for _, c := range conditions {
 			if m, ok := c.(map[string]any); ok && m["type"] == kind && m["status"] != "True" {
 				return sentence(text(m, "reason"), text(m, "message"))
@@ -211,13 +294,18 @@ func ended(m map[string]any, state string) string {
 	return out + ")"
 }
 
-// warnings are the last events of type Warning about objects, the newest last, each once.
+// waits are the reasons of events of type Normal that say what a claim waits for.
+var waits = []string{"WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning", "FailedBinding"}
+
+// warnings are the last events about objects that are of type Warning or say what a claim waits for, the newest last, each
+// once.
 func warnings(events []unstructured.Unstructured, about map[types.UID]bool) []string {
 	type said struct{ when, what string }
 	var list []said
 	for i := range events {
 		e := events[i].Object
-		if text(e, "type") != "Warning" || !about[types.UID(text(e, "involvedObject", "uid"))] {
+		tells := text(e, "type") == "Warning" || text(e, "involvedObject", "kind") == "PersistentVolumeClaim" && slices.Contains(waits, text(e, "reason"))
+		if !tells || !about[types.UID(text(e, "involvedObject", "uid"))] {
 			continue
 		}
 		when := text(e, "lastTimestamp")

@@ -84,6 +84,41 @@ func TestRelated(t *testing.T) {
 	}
 }
 
+// TestBetween: the reason why a Deployment has no pods is at its ReplicaSet, and that of a pod can be at its claim. ReplicaSets of
+// earlier revisions do not count.
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	const refused = `{conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate, message: "pods \"web-2-x\" is forbidden: exceeded quota: few"}]}`
+	web := object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: a, uid: d}, spec: {replicas: 2}}`)
+	got := readiness.About(&web, readiness.Related{
+		Between: []unstructured.Unstructured{
+			object(`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-1, namespace: a, uid: r1, ownerReferences: [{uid: d}]}, spec: {replicas: 0}, status: ` + refused + `}`),
+			object(`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-2, namespace: a, uid: r2, ownerReferences: [{uid: d}]}, spec: {replicas: 2}, status: ` + refused + `}`),
+			object(`{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: other, namespace: a, uid: r3, ownerReferences: [{uid: other}]}, spec: {replicas: 2}, status: ` + refused + `}`),
+		},
+		Pods: []unstructured.Unstructured{object(`{apiVersion: v1, kind: Pod, metadata: {name: web-2-a, namespace: a, uid: p, ownerReferences: [{uid: r2}]},
+			spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data}}, {name: tmp, ephemeral: {}}]},
+			status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: unbound claims}]}}`)},
+		Claims: []unstructured.Unstructured{
+			object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: a, uid: c1}, status: {phase: Pending}}`),
+			object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: web-2-a-tmp, namespace: a, uid: c2}, status: {phase: Bound}}`),
+			object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: other, namespace: a, uid: c3}, status: {phase: Pending}}`),
+		},
+		Events: []unstructured.Unstructured{
+			object(`{apiVersion: v1, kind: Event, type: Warning, reason: FailedCreate, message: "Error creating: pods \"web-2-x\" is forbidden: exceeded quota: few", involvedObject: {uid: r2}}`),
+			object(`{apiVersion: v1, kind: Event, type: Normal, reason: WaitForFirstConsumer, message: waiting, involvedObject: {kind: PersistentVolumeClaim, uid: c1}}`),
+			object(`{apiVersion: v1, kind: Event, type: Normal, reason: ProvisioningSucceeded, involvedObject: {kind: PersistentVolumeClaim, uid: c1}}`),
+		},
+	})
+	want := helmclient.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "a", Name: "web", Reason: got.Reason,
+		Pods: []string{`ReplicaSet web-2: FailedCreate: pods "web-2-x" is forbidden: exceeded quota: few`, "pod web-2-a: Unschedulable: unbound claims",
+			"claim data: PVC is not Bound. phase: Pending"},
+		Events: []string{"WaitForFirstConsumer: waiting"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFailed(t *testing.T) {
 	t.Parallel()
 	job := object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j}, status: {conditions: [{type: Failed, status: "True", message: "it has failed 6 times"}]}}`)

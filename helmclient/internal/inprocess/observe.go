@@ -52,15 +52,23 @@ func (k *Call) about(ctx context.Context, info *resource.Info) helmclient.Object
 	return readiness.About(o, k.related(ctx, map[string]bool{info.Namespace: true}))
 }
 
-// related reads the pods of namespaces and the warnings in them.
+// related reads what explains the state of objects in namespaces. It leaves out what cannot be read.
 func (k *Call) related(ctx context.Context, namespaces map[string]bool) (related readiness.Related) {
-	for namespace := range namespaces {
-		if found, err := k.Dynamic.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-			related.Pods = append(related.Pods, found.Items...)
-		}
-		warnings := metav1.ListOptions{FieldSelector: "type=Warning"}
-		if found, err := k.Dynamic.Resource(events).Namespace(namespace).List(ctx, warnings); err == nil {
-			related.Events = append(related.Events, found.Items...)
+	for _, of := range []struct {
+		resource schema.GroupVersionResource
+		fields   string
+		into     *[]unstructured.Unstructured
+	}{
+		{pods, "", &related.Pods},
+		{events, "type=Warning", &related.Events},
+		{events, "type=Normal,involvedObject.kind=PersistentVolumeClaim", &related.Events},
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "", &related.Between},
+		{schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}, "", &related.Claims},
+	} {
+		for namespace := range namespaces {
+			if found, err := k.Dynamic.Resource(of.resource).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: of.fields}); err == nil {
+				*of.into = append(*of.into, found.Items...)
+			}
 		}
 	}
 	return related

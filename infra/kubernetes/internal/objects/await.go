@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/readiness"
@@ -125,8 +126,27 @@ func (c *Client) related(ctx context.Context, objs []*Object, events bool) (rela
 			return related, err
 		}
 		related.Events = append(related.Events, said...)
+		c.relatedMore(ctx, namespace, &related)
 	}
 	return related, nil
+}
+
+// relatedMore reads what these credentials may not be able to read.
+func (c *Client) relatedMore(ctx context.Context, namespace string, related *readiness.Related) {
+	for _, more := range []struct {
+		kind   schema.GroupVersionKind
+		fields string
+		into   *[]Object
+	}{
+		{eventKind, "type=Normal,involvedObject.kind=PersistentVolumeClaim", &related.Events},
+		{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "", &related.Between},
+		{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "", &related.Between},
+		{claimKind, "", &related.Claims},
+	} {
+		if list, err := c.list(ctx, more.kind, namespace, metav1.ListOptions{FieldSelector: more.fields}); err == nil {
+			*more.into = append(*more.into, list...)
+		}
+	}
 }
 
 // notReady returns the reasons, also after the deadline of ctx, but not if the caller cancelled ctx.

@@ -3,6 +3,7 @@ package objects_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,44 @@ func TestNotReady(t *testing.T) {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %v", part, err)
 		}
+	}
+}
+
+// TestReasons: the error says why, wherever Kubernetes has the reason.
+func TestReasons(t *testing.T) {
+	if os.Getenv("VNFKIT_KUBECONFIG") != "" {
+		t.Skip("the pods of kwok pull no images")
+	}
+	claim := func(class string) string {
+		return "{accessModes: [ReadWriteOnce], storageClassName: " + class + ", resources: {requests: {storage: 1Gi}}}"
+	}
+	for name, c := range map[string]struct {
+		manifest string
+		parts    []string
+	}{
+		"quota": {"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {pods: \"0\"}}\n" + workload("Deployment", "web", ""),
+			[]string{"Deployment web", "ReplicaSet web-", "FailedCreate: pods", "exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0"}},
+		"class of a claim": {workload("StatefulSet", "db", "  serviceName: db\n  volumeClaimTemplates: [{metadata: {name: data}, spec: "+claim("none")+"}]\n"),
+			[]string{"StatefulSet db", "pod db-0: ", "claim data-db-0: PVC is not Bound", `ProvisioningFailed: storageclass.storage.k8s.io "none" not found`}},
+		"claim without a consumer": {"apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: later}\nprovisioner: example.org/disk\nvolumeBindingMode: WaitForFirstConsumer\n---\n" +
+			"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: " + claim("later") + "\n", []string{"PersistentVolumeClaim data", "WaitForFirstConsumer: waiting for first consumer to be created before binding"}},
+		"init container": {strings.Replace(workload("Deployment", "web", ""), "containers:", `initContainers: [{name: prepare, image: "crash:1"}], containers:`, 1),
+			[]string{"pod web-", "prepare: CrashLoopBackOff", "last lines of container prepare: prepare begins | fatal: prepare cannot go on"}},
+		"image": {strings.Replace(workload("Deployment", "web", ""), "containers:", `initContainers: [{name: prepare, image: "missing.example.com/prepare:1"}], containers:`, 1),
+			[]string{"prepare: ImagePullBackOff", "no such host"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			err := w.Await(w.context(2*time.Second), objects.Refs(w.apply(c.manifest)), nil)
+			for _, part := range c.parts {
+				if !strings.Contains(fmt.Sprint(err), part) {
+					t.Errorf("%q is not in %v", part, err)
+				}
+			}
+			if n := strings.Count(fmt.Sprint(err), "exceeded quota"); n > 1 {
+				t.Errorf("the reason is there %d times: %v", n, err)
+			}
+		})
 	}
 }
 

@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(cluster.Close)
 	w := &world{gate: gate, sim: sim, Client: objects.New(cluster), t: t, cluster: cluster,
-		namespace: "t-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())), owner: objects.Owner{Instance: "i-" + strings.ToLower(t.Name())}}
+		namespace: "t-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())), owner: objects.Owner{Instance: "i-" + strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-")}}
 	w.remove("v1", "namespaces", "", w.namespace)
 	w.create("v1", "namespaces", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+w.namespace+"}")
 	t.Cleanup(func() { w.remove("v1", "namespaces", "", w.namespace) })
