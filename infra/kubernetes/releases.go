@@ -127,9 +127,18 @@ func (w *work) ensureRepository(ctx context.Context, r release) error {
 // takeUp repeats a call while Helm of an earlier process still runs: that process is dead, since this process has its
 // lease, but its helm program on another machine may run for a while.
 func (w *work) takeUp(ctx context.Context, call func() error) error {
-	until := time.Now().Add(w.cfg.StaleAfter) // a call that has begun may take longer
-	return w.cluster.Retry(ctx, func(err error) bool { return errors.Is(err, helmclient.ErrBusy) && time.Now().Before(until) },
-		func(context.Context) error { return call() })
+	busy := func(err error) bool { return errors.Is(err, helmclient.ErrBusy) }
+	var last error
+	err := within(ctx, w.cfg.StaleAfter, func(ctx context.Context) error {
+		return w.cluster.Retry(ctx, busy, func(context.Context) error { // a call that has begun may take longer than ctx
+			last = call()
+			return last
+		})
+	})
+	if !busy(last) {
+		return last
+	}
+	return err
 }
 
 // ownStale is the age at which a pending revision of this VNF counts as dead: the process that created it has lost the
