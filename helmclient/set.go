@@ -16,8 +16,8 @@ const (
 	maxSetDepth   = 30 // nested lists in one name; Helm has the same limit for dots (MaxNestedNameLevel)
 )
 
-// SetError is an ErrInvalid: one of Values.Set, SetString or SetJSON would make lists that are too large. It contains
-// no part of the text, which may be a password.
+// SetError is an ErrInvalid: one of Values.Set, SetString or SetJSON would make lists that are too large, or violates Helm's
+// grammar. It contains no part of the text, which may be a password.
 type SetError struct {
 	Field  string // Set, SetString or SetJSON
 	Index  int
@@ -31,18 +31,25 @@ func (e *SetError) Error() string {
 // Is makes it an ErrInvalid.
 func (e *SetError) Is(target error) bool { return target == ErrInvalid }
 
+// setField is a field of Values in Helm's grammar.
+type setField struct {
+	field string
+	texts []string
+	json  bool
+}
+
+func (v Values) setFields() []setField {
+	return []setField{{"Set", v.Set, false}, {"SetString", v.SetString, false}, {"SetJSON", v.SetJSON, true}}
+}
+
 // CheckLists returns a *SetError for texts that would fill the memory when they are expanded: indexes of lists in Set,
 // SetString and SetJSON that add up to more than 1048576 entries, each occurrence counted, and names with more than 30
-// indexes. Clients call it before they read values. It does not check that the texts follow Helm's grammar.
+// indexes. Clients call it before they read values. It does not check that the texts follow Helm's grammar, see CheckSyntax.
 func (v Values) CheckLists() error {
 	entries := 0
-	for _, of := range []struct {
-		field string
-		texts []string
-		json  bool
-	}{{"Set", v.Set, false}, {"SetString", v.SetString, false}, {"SetJSON", v.SetJSON, true}} {
+	for _, of := range v.setFields() {
 		for i, text := range of.texts {
-			reason := eachIndex(text, of.json, func(index, depth int) string {
+			reason, _ := eachIndex(text, of.json, func(index, depth int) string {
 				switch {
 				case depth > maxSetDepth:
 					return fmt.Sprintf("a name has more than %d indexes of lists", maxSetDepth)
@@ -60,24 +67,64 @@ func (v Values) CheckLists() error {
 	return nil
 }
 
+// CheckSyntax returns a *SetError with the remedy for the first text in Set, SetString and SetJSON that Helm would refuse,
+// such as "a=b,c": the comma begins another setting. Whether the settings contradict each other or the values of the chart is
+// not checked.
+func (v Values) CheckSyntax() error {
+	for _, of := range v.setFields() {
+		for i, text := range of.texts {
+			reason, fault := eachIndex(text, of.json, func(index, _ int) string {
+				if index > maxSetIndex {
+					return fmt.Sprintf("an index of a list is larger than %d", maxSetIndex)
+				}
+				return ""
+			})
+			if reason != "" || fault != "" {
+				return &SetError{of.field, i, reason + fault}
+			}
+		}
+	}
+	return nil
+}
+
+// maxSetIndex is MaxIndex of helm.sh/helm/v3/pkg/strvals.
+const maxSetIndex = 65536
+
 // eachIndex calls found for each index of a list that Helm would evaluate, with the number of indexes in its name so
-// far, until found returns a reason to refuse it. It stops where the text violates Helm's grammar, as Helm does.
-func eachIndex(text string, isJSON bool, found func(index, depth int) string) (reason string) {
-	s := setText{text}
+// far, until found returns a reason to refuse it. It stops where the text violates Helm's grammar, as Helm does; fault is
+// the violation.
+func eachIndex(text string, isJSON bool, found func(index, depth int) string) (reason, fault string) {
+	s := setText{rest: text}
 	for s.rest != "" {
 		named, reason := s.name(found)
 		if !named || reason != "" {
-			return reason
+			return reason, s.fault
 		}
 		if isJSON && !s.json() || !isJSON && !s.value() {
-			return ""
+			return "", s.fault
 		}
 	}
-	return ""
+	return "", ""
 }
 
+// The violations of Helm's grammar, with their remedies.
+const (
+	faultNoValue = `has a comma that is not followed by name=value: write "\," for a comma in a value, or {a,b} for a list`
+	faultName    = `has no "=" after a name`
+	faultIndex   = `has an index of a list that is not a number in brackets, such as a[0]`
+	faultBehind  = `has text between an index of a list and the next ".", "[" or "="`
+	faultList    = `has a list without its end: write {a,b}, or "\{" for a value that begins with "{"`
+	faultJSON    = "has a value that is not JSON: write texts in quotation marks"
+	faultEmpty   = "has an empty part of a name after a dot"
+	faultNames   = "has a name with more than 30 dots"
+)
+
 // setText is the unread part of a text in the grammar of strvals.
-type setText struct{ rest string }
+type setText struct {
+	rest  string
+	later bool   // a setting has been read
+	fault string // the violation at which reading stopped
+}
 
 // until consumes the text before the first of the stops, and that stop, which is 0 at the end.
 func (s *setText) until(stops string) (text string, stop byte) {
@@ -103,27 +150,46 @@ func (s *setText) until(stops string) (text string, stop byte) {
 // name consumes the name of a value, with "=".
 func (s *setText) name(found func(index, depth int) string) (ok bool, reason string) {
 	const stops = "=[,."
-	_, stop := s.until(stops)
+	text, stop := s.until(stops)
+	dots, indexed := 0, false // indexed: the part of the name before is an index
 	for depth := 1; ; {
 		switch stop {
 		case '=':
+			s.later = true
 			return true, ""
 		case '.':
-			_, stop = s.until(stops)
+			if dots++; dots > maxSetDepth {
+				s.fault = faultNames
+				return false, ""
+			}
+			if text, stop = s.until(stops); text == "" && stop != 0 && stop != ',' && !indexed {
+				s.fault = faultEmpty
+				return false, ""
+			}
+			indexed = false
 		case '[':
-			text, end := s.until("]")
-			index, err := strconv.Atoi(text)
+			number, end := s.until("]")
+			index, err := strconv.Atoi(number)
 			if end == 0 || err != nil || index < 0 {
+				s.fault = faultIndex
 				return false, ""
 			}
 			if reason := found(index, depth); reason != "" {
 				return false, reason
 			}
 			depth++
-			if text, stop = s.until("[.="); text != "" {
+			var behind string
+			if behind, stop = s.until("[.="); behind != "" {
+				s.fault = faultBehind
 				return false, ""
 			}
+			text, indexed = "", true
 		default:
+			if text != "" || stop == ',' { // Helm ignores an empty name at the end
+				if s.fault = faultName; s.later || stop == ',' {
+					s.fault = faultNoValue
+				}
+			}
 			return false, ""
 		}
 	}
@@ -143,6 +209,7 @@ func (s *setText) value() bool {
 			s.rest = strings.TrimPrefix(s.rest, ",")
 			return true
 		case 0:
+			s.fault = faultList
 			return false
 		}
 	}
@@ -156,6 +223,7 @@ func (s *setText) json() bool {
 	d := json.NewDecoder(strings.NewReader(s.rest))
 	var value json.RawMessage
 	if d.Decode(&value) != nil {
+		s.fault = faultJSON
 		return false
 	}
 	s.rest = s.rest[d.InputOffset():]

@@ -39,6 +39,9 @@ func (d *design) readV1(f *faults, op *vnflcm.Operation) {
 			checkReleaseName(f, path+".helmreleasename", r.name)
 		}
 		checkParameters(f, path+".helmparameter", r.set)
+		for j, text := range r.set {
+			checkSyntax(&d.syntax, helmclient.Values{Set: []string{text}}, func(*helmclient.SetError) string { return fmt.Sprintf("%s.helmparameter[%d]", path, j) })
+		}
 		for j, file := range r.valueFiles {
 			if err := isFile(op.Package, file); err != nil {
 				f.add(fmt.Sprintf("%s.helmvaluesfile_path[%d]", path, j), file, err.Error())
@@ -79,6 +82,13 @@ func checkParameters(f *faults, path string, list []string) {
 // checkLists refuses settings that make lists which fill the memory; at returns the attribute of a setting.
 func checkLists(f *faults, v helmclient.Values, at func(*helmclient.SetError) string) {
 	if e, refused := errors.AsType[*helmclient.SetError](v.CheckLists()); refused {
+		f.add(at(e), "", e.Reason)
+	}
+}
+
+// checkSyntax refuses settings that Helm cannot read; at returns the attribute of a setting.
+func checkSyntax(f *faults, v helmclient.Values, at func(*helmclient.SetError) string) {
+	if e, refused := errors.AsType[*helmclient.SetError](v.CheckSyntax()); refused {
 		f.add(at(e), "", e.Reason)
 	}
 }

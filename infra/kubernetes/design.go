@@ -14,6 +14,7 @@ import (
 type design struct {
 	params
 	unknown   []string // attributes that have no effect
+	syntax    faults   // settings that Helm cannot read. Only an instantiation is refused: what was stored before can be removed
 	version2  bool     // charts as in version 2 of Tacker's API
 	namespace string
 	releases  []release      // charts

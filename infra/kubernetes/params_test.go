@@ -146,6 +146,10 @@ func TestFaultsOfParameters(t *testing.T) {
 			[]string{"helm_replica_values.none", "helm_replica_values.webs", "vdu_mapping.DB.helmreleasename", "vdu_mapping.DB.kind", "vdu_mapping.DB.name",
 				"vdu_mapping.NONE", "vdu_mapping.WEB.helmreleasename"}},
 		{"types", "kubernetes", `{"use_helm": "perhaps", "namespace": {}, "eviction": 3}`, []string{"eviction", "namespace", "use_helm"}},
+		{"settings that Helm cannot read", "kubernetes", entry(local + `"Files/both.tgz", "helmparameter": ["a=b", "greeting=a,b", "c=d\\,e", "l[x]=1", "l={a,b"]`),
+			[]string{list0 + ".helmparameter[1]", list0 + ".helmparameter[3]", list0 + ".helmparameter[4]"}},
+		{"version 2: settings that Helm cannot read", "ETSINFV.HELM.V_3", `{"helm_chart_path": "Files/both.tgz", "helm_parameters": {"a": "x,y", "b[x]": 1}}`,
+			[]string{"helm_parameters.b[x]"}},
 		{"version 2: nothing", "ETSINFV.HELM.V_3", `{}`, []string{"helm_chart_path"}},
 		{"version 2: parameters that fill the memory", "ETSINFV.HELM.V_3", `{"helm_chart_path": "Files/both.tgz", "helm_parameters": {"a": "x", "b[99999999]": 1, "c": {}}}`,
 			[]string{"helm_parameters.b[99999999]"}},
@@ -197,5 +201,14 @@ func TestWhoRunsHelm(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestRemedy: the fault of a comma in a value has its remedy, and nothing is made.
+func TestRemedy(t *testing.T) {
+	t.Parallel()
+	_, err := faultsOf(t, nowhere(t), "kubernetes", "simple", `{}`, entry(`"exthelmchart": false, "helmreleasename": "r", "helmchartfile_path": "Files/both.tgz", "helmparameter": ["greeting=a,`+canary+`"]`))
+	if want := `additionalParams.` + list0 + `.helmparameter[0]: has a comma that is not followed by name=value: write "\,"`; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -29,7 +29,10 @@ func (d *design) readV2(f *faults, op *vnflcm.Operation) {
 			r.set, names["Set"] = append(r.set, text), append(names["Set"], name)
 		}
 	}
-	checkLists(f, helmclient.Values{Set: r.set, SetJSON: r.setJSON}, func(e *helmclient.SetError) string { return "helm_parameters." + names[e.Field][e.Index] })
+	values := helmclient.Values{Set: r.set, SetJSON: r.setJSON}
+	at := func(e *helmclient.SetError) string { return "helm_parameters." + names[e.Field][e.Index] }
+	checkLists(f, values, at)
+	checkSyntax(&d.syntax, values, at)
 	for _, id := range sortedKeys(d.ValueNames) {
 		path := "helm_value_names." + id
 		if op.Flavour.VDU(id) == nil {

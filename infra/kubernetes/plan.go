@@ -22,6 +22,9 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 			op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
 		}
 		err = errors.Join(err, d.checkHelm(op, design), op.CheckAddresses(repositoryAddresses, d.cfg.Allow.CheckHost))
+		if op.Kind == vnflcm.OpInstantiate {
+			err = errors.Join(err, design.syntax.err())
+		}
 	}
 	if err != nil {
 		return change, err
