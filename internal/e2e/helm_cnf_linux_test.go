@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,6 +129,8 @@ type cnfSite struct {
 	Only netip.Addr
 	// Helm4 is whether Helm in this process is of version 4. Default: of version 3.
 	Helm4 bool
+	// Limit is the driver's Ready and Gone. Default 5 minutes.
+	Limit time.Duration
 }
 
 // dial connects as the firewall of the site allows.
@@ -144,7 +147,8 @@ func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
 	if s.Helm4 {
 		helm = helm4InProcess
 	}
-	driver := kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm, Ready: 5 * time.Minute, Gone: 5 * time.Minute})
+	driver := kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm,
+		Ready: cmp.Or(s.Limit, 5*time.Minute), Gone: cmp.Or(s.Limit, 5*time.Minute)})
 	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}
