@@ -124,7 +124,7 @@ func (w *work) removeReleases(ctx context.Context, names []string, how removal) 
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return w.withHeld(ctx, err)
 	}
 	return w.podsGone(ctx, pods, how)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -163,4 +164,29 @@ func (w *work) pollGone(ctx context.Context, left *[]objects.Pod) error {
 		w.op.Report(ctx, fmt.Sprintf("%d pods are still there", len(still)))
 		return fmt.Errorf("%w: %v", errStill, names)
 	})
+}
+
+// withHeld adds to the error of a removal that timed out what holds the objects of this VNF: the helm program does not say it.
+func (w *work) withHeld(ctx context.Context, err error) error {
+	if !errors.Is(err, helmclient.ErrNotReady) {
+		return err
+	}
+	refs, unknown := w.storedObjects(ctx)
+	if unknown != nil {
+		return errors.Join(err, unknown)
+	}
+	held, unread := w.objects.Held(ctx, refs)
+	if unread != nil {
+		return errors.Join(err, unread)
+	}
+	var texts []string
+	for _, h := range held {
+		if !strings.Contains(err.Error(), h.Reason) {
+			texts = append(texts, h.String()+": "+h.Reason)
+		}
+	}
+	if len(texts) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; still there: %s", err, strings.Join(texts, "; "))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // failingHook runs after the workloads of its chart are made.
@@ -167,4 +168,44 @@ func (f failing) Install(ctx context.Context, r helmclient.Install) (*helmclient
 	out, err := f.Client.Install(ctx, r)
 	*f.err = err
 	return out, err
+}
+
+// brusque is a Helm whose Uninstall says no more than the helm program when objects stay.
+type brusque struct{ helmclient.Client }
+
+func (b brusque) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
+	if err := b.Client.Uninstall(ctx, r); err != nil {
+		return helmclient.ErrNotReady
+	}
+	return nil
+}
+
+// TestHeldObjectIsNamed: the error of a termination names the object that still exists and its finalizer, once, for both ways to
+// run Helm.
+func TestHeldObjectIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range map[string]func(helmclient.Client) helmclient.Client{
+		"in the process": func(c helmclient.Client) helmclient.Client { return c },
+		"by the program": func(c helmclient.Client) helmclient.Client { return brusque{c} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			l.files["Files/web-0.1.0.tgz"].Data = chart("web", webDeployment, strings.Replace(greeting, "metadata: {", "metadata: {finalizers: [example.com/hold], ", 1)).pack(t)
+			l.instantiate("simple", oneRelease("image=web:1"))
+			l.Manager = l.start(func(cfg *kubernetes.Config) {
+				brief(cfg)
+				inner := cfg.Helm
+				cfg.Helm = func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+					client, err := inner(cluster, dir)
+					return wrap(client), err
+				}
+			})
+			op, err := l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+			err = l.failsWith(op, err, "greeting-w1", "held by the finalizers example.com/hold")
+			if strings.Count(err.Error(), "example.com/hold") != 1 {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -102,8 +102,10 @@ func (k *Call) notReady(list []*resource.Info, last *resource.Info, why, err err
 		if last == nil || why == nil || o.Name != last.Name || o.Kind != last.Mapping.GroupVersionKind.Kind {
 			continue
 		}
-		if o.Reason = o.Reason + ": " + why.Error(); out.Failed {
-			o.Reason = why.Error()
+		if text := why.Error(); out.Failed || strings.Contains(text, o.Reason) {
+			o.Reason = text
+		} else {
+			o.Reason += ": " + text
 		}
 		o.Events = slices.DeleteFunc(o.Events, func(text string) bool { return strings.Contains(o.Reason, text) })
 	}

@@ -223,6 +223,18 @@ func (c *Client) gone(ctx context.Context, refs []Ref) error {
 	}
 }
 
+// Held returns the objects that are being deleted, and what holds them. It takes at most 15 seconds, also after the deadline
+// of ctx.
+func (c *Client) Held(ctx context.Context, refs []Ref) ([]Held, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosis)
+	defer cancel()
+	there, err := c.read(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	return stuckAt(slices.DeleteFunc(there, func(o *Object) bool { return o == nil || o.GetDeletionTimestamp() == nil })).Objects, nil
+}
+
 func stuckAt(left []*Object) *StuckError {
 	e := &StuckError{}
 	for _, o := range left {
