@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -99,6 +100,32 @@ func TestReplaced(t *testing.T) {
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))
 	l.want(map[int]string{})
 	l.wantForgotten()
+}
+
+// TestAPIFails: an API that answers with errors does not stop an operation for ever, neither where ports are stored nor where
+// the host key of a replaced load balancer is read. The error has the answer.
+func TestAPIFails(t *testing.T) {
+	t.Parallel()
+	for name, replaced := range map[string]bool{"stored ports": false, "host key": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.must(l.Instantiate(t.Context(), l.id, l.request(nil)))
+			if replaced {
+				if err := l.lb.ReplaceHostKey(); err != nil {
+					t.Fatal(err)
+				}
+				l.lb.CutConnections()
+			}
+			l.config.Timeouts.Change = time.Second
+			l.Manager = l.start()
+			l.cluster.Fail(cnftest.Fault{Path: "/configmaps", Code: 500, Message: "etcdserver: no leader", Times: -1})
+			opID, err := l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{})
+			if occ := l.wait(opID, err); occ.OperationState != vnflcm.FailedTemp || !strings.Contains(fmt.Sprint(occ.Error)+l.said(), "no success within 1s; last: etcdserver: no leader") {
+				t.Errorf("%s: %v\n%s", occ.OperationState, occ.Error, l.said())
+			}
+		})
+	}
 }
 
 // TestReplacedWrongPassword: a machine that is known by what the cluster tells is not taken for one that is gone.
