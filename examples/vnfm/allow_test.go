@@ -13,7 +13,7 @@ import (
 )
 
 // TestAllow sends a request whose VIM is on this machine: the program connects to it only if its settings allow that, and never
-// quotes an answer that is none of OpenStack.
+// quotes the answer of a server that is no OpenStack.
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
