@@ -232,11 +232,11 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 		Store: store, Key: key, Owner: "e2e",
 		Packages: packagesBy(packageDir, nil),
 		Infra:    map[string]vnflcm.InfraDriver{"e2e": infra},
-		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Pool: pool,
+		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Allow: outbound.AllowAny, Pool: pool,
 			Timeouts: kubeadm.Timeouts{Drain: 30 * time.Second}}),
 			kubesprayDriver: kubesprayIn(pool, patience, nil),
 			exposeDriver:    expose.New(expose.Config{Allow: outbound.AllowAny, Pool: pool}),
-			registryDriver:  registry.New(registry.Config{Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
+			registryDriver:  registry.New(registry.Config{Allow: outbound.AllowAny, Pool: pool, Timeouts: registry.Timeouts{Login: loginGrace}})},
 	}
 	change(&c)
 	return c
@@ -244,7 +244,7 @@ func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool,
 
 // kubesprayIn returns a kubespray driver with a time limit for each playbook.
 func kubesprayIn(pool *sshexec.Pool, playbook time.Duration, output func(*vnflcm.Operation, string) io.Writer) *kubespray.Driver {
-	return kubespray.New(kubespray.Config{Pool: pool, Output: output,
+	return kubespray.New(kubespray.Config{Allow: outbound.AllowAny, Pool: pool, Output: output,
 		Timeouts: kubespray.Timeouts{Login: loginGrace, Drain: 30 * time.Second, Playbook: playbook, Ready: 5 * time.Minute}})
 }
 
