@@ -66,7 +66,8 @@ func isHook(phase string) bool {
 	return strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
 }
 
-// plannedSteps returns the steps of a plan. It leaves out a step with a condition unless the step has run.
+// plannedSteps returns the steps of a plan. It leaves out a step with a condition unless the step has run. Two tasks with opposite
+// conditions may be one step.
 func plannedSteps(plan *vnflcm.Preview, run []string) (out []string) {
 	for _, task := range plan.Tasks {
 		step := task.Phase + "/" + task.Name + "/" + task.Machine
@@ -75,5 +76,5 @@ func plannedSteps(plan *vnflcm.Preview, run []string) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }

@@ -80,6 +80,9 @@ var scenarios = []scenario{
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1", "masterNode-2", "workerNode-0")})
 	}, "complex", []string{"remove-member", "join", "members"}, nil, true}, // steps that depend on the number of targets
+	{"heal a live control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
+	}, "complex", []string{"record-node", "move-leader", "drain", "remove-member"}, nil, false}, // steps whose order differs from that of a dead node
 	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
 	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
@@ -389,7 +392,7 @@ func cutPointsOf(step string) []crashtest.Point {
 	})
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "remove-member", "members", "alive"}
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.
 func (s scenario) matrix(t *testing.T) []crashCase {

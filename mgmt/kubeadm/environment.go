@@ -152,3 +152,9 @@ func (d *environment) leaving() (out []mgmt.Node) {
 	}
 	return out
 }
+
+// leavingFrom returns the control-plane node n, and those that leave etcd after it.
+func (d *environment) leavingFrom(n mgmt.Node) []mgmt.Node {
+	leaving := d.leaving()
+	return leaving[slices.IndexFunc(leaving, func(m mgmt.Node) bool { return m.ID == n.ID }):]
+}

@@ -80,11 +80,40 @@ func runDecideQuorum(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return err
 }
 
-// runRemoveMember removes the etcd member of a node, after checking again that this node and those that leave later may
-// leave.
-func runRemoveMember(ctx context.Context, e *environment, n mgmt.Node) error {
-	leaving := e.leaving()
-	return e.etcd().Remove(ctx, leaving[slices.IndexFunc(leaving, func(m mgmt.Node) bool { return m.ID == n.ID }):])
+// runRemoveDeadMember removes the etcd member of a node that is not Ready, before anything else: etcd must not count on it.
+func runRemoveDeadMember(ctx context.Context, e *environment, n mgmt.Node) error {
+	if !e.silent.Of(n.ID) {
+		return nil
+	}
+	return removeMemberOf(ctx, e, n)
+}
+
+// runMoveLeader moves leadership of etcd away from a node that is Ready.
+func runMoveLeader(ctx context.Context, e *environment, n mgmt.Node) error {
+	if e.silent.Of(n.ID) {
+		return nil
+	}
+	return n.Do(ctx, e.op, "move-leader", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
+		return e.etcd().MoveLeader(ctx, e.leavingFrom(n))
+	})
+}
+
+// runRemoveLiveMember removes the etcd member of a node that was Ready, after everything else. The API server of the node ends with
+// the member, and from Kubernetes 1.35 on the kubelet of a control-plane node asks no other API server: without it the kubelet
+// learns of no eviction and reports the end of no pod.
+func runRemoveLiveMember(ctx context.Context, e *environment, n mgmt.Node) error {
+	if e.silent.Of(n.ID) {
+		return nil
+	}
+	return removeMemberOf(ctx, e, n)
+}
+
+// removeMemberOf removes the etcd member of a node, after checking again that this node and those that leave later may leave. It is
+// the step "remove-member".
+func removeMemberOf(ctx context.Context, e *environment, n mgmt.Node) error {
+	return n.Do(ctx, e.op, "remove-member", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
+		return e.etcd().Remove(ctx, e.leavingFrom(n))
+	})
 }
 
 // runAwaitMembers waits until etcd has a healthy voting member on a node and each control-plane node before it.

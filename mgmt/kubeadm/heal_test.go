@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -230,6 +231,71 @@ func TestHealControlPlane(t *testing.T) {
 			}
 			// A later heal must find a healthy cluster.
 			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")}))
+			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
+		})
+	}
+}
+
+// TestHealLiveControlPlaneNode: the pods of control-plane nodes that are Ready end before the machine of any is replaced. Until then
+// the kubelet needs the API server of its machine, which ends with the member of etcd.
+func TestHealLiveControlPlaneNode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		dead, heal []string
+		order      []string // in which the steps of heal_start begin
+	}{
+		{"one", nil, []string{"masterNode-1"}, []string{"record-node masterNode-1", "move-leader masterNode-1", "drain masterNode-1", "remove-member masterNode-1"}},
+		{"beside a dead one", []string{"masterNode-2"}, []string{"masterNode-1", "masterNode-2"}, []string{
+			"record-node masterNode-2", "remove-member masterNode-2", "stop-machine masterNode-2", "drain masterNode-2",
+			"record-node masterNode-1", "move-leader masterNode-1", "drain masterNode-1", "remove-member masterNode-1",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 1))...)
+			access, _ := l.Entry(kubeadm.VIMID(id))
+			var pods []string
+			for _, n := range l.World.Nodes() {
+				machine := l.World.Host(n.Machine).Name()
+				if !slices.Contains(c.heal, machine) || slices.Contains(c.dead, machine) {
+					continue
+				}
+				pods = append(pods, n.Name)
+				code, body, err := l.Ask(access, http.MethodPost, "/api/v1/namespaces/default/pods", `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "`+n.Name+`"},
+					"spec": {"nodeName": "`+n.Name+`", "containers": [{"name": "a", "image": "a"}]}}`)
+				if code != http.StatusCreated || err != nil {
+					t.Fatalf("%d %s %v", code, body, err)
+				}
+			}
+			heal := l.vnfcs(id, c.heal...)
+			l.isolate(c.heal...)
+			l.stop(c.dead...)
+			var order []string
+			var mu sync.Mutex
+			m := l.Process(func(cfg *vnflcm.Config) {
+				cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+					mu.Lock()
+					if s.Phase == "heal_start" && s.On != "" && slices.Contains(c.heal, l.NameOf(s.On)) {
+						order = append(order, s.Name+" "+l.NameOf(s.On))
+					}
+					mu.Unlock()
+					if s.Name == "replace-vm" {
+						for _, pod := range pods {
+							if code, _, err := l.Ask(access, http.MethodGet, "/api/v1/namespaces/default/pods/"+pod, ""); code != http.StatusNotFound || err != nil {
+								t.Errorf("a machine is replaced before the pod on %s has ended: %d %v", pod, code, err)
+							}
+						}
+					}
+					return next(ctx)
+				}
+			})
+			opID, err := m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: heal})
+			l.Must(opID, err, m)
+			if diff := cmp.Diff(c.order, order); diff != "" {
+				t.Errorf("steps:\n%s", diff)
+			}
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 		})
 	}

@@ -186,7 +186,8 @@ func (p *planner) finish(nodes []machine, after ...tasks) tasks {
 	return ready
 }
 
-// letGo removes machines that will be replaced from the cluster.
+// letGo removes machines that will be replaced from the cluster. The member of etcd on a dead control-plane node is removed first,
+// that of a live one last.
 func (p *planner) letGo() {
 	masters, workers := plan.Replaced(p.Masters), plan.Replaced(p.Workers)
 	var decided tasks
@@ -207,7 +208,7 @@ func (p *planner) letGo() {
 		}
 	}
 	for _, n := range masters {
-		for _, t := range []task{removeMember, recordNode, stopMachine, drain} {
+		for _, t := range []task{recordNode, removeDeadMember, stopMachine, moveLeader, drain, removeLiveMember} {
 			left = p.On(n, inQuorumOrder(t), left)
 		}
 	}

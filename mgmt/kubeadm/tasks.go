@@ -71,7 +71,11 @@ var (
 		If: "the request gives labels or taints, or the VIM tells where the machine is", Do: runLabel}
 	decideQuorum = task{Name: "quorum", Why: "etcd keeps its majority without these nodes; the result is the order in which they leave",
 		Do: runDecideQuorum}
-	removeMember = step("remove-member", "etcd does not wait for a member that is about to end", twoMinutes, runRemoveMember)
+	// The two tasks that remove a member are the same step. Which one does it depends on record-node.
+	removeDeadMember = task{Name: "remove-member", Why: "etcd does not wait for a member that has ended", If: "the node is not Ready", Do: runRemoveDeadMember}
+	moveLeader       = task{Name: "move-leader", Why: "etcd needs no election when the member is removed", If: "the node is Ready", Do: runMoveLeader}
+	removeLiveMember = task{Name: "remove-member", Why: "the kubelet needs the API server of its node, which ends with the member, until the pods have left",
+		If: "the node is Ready", Do: runRemoveLiveMember}
 	awaitMembers = step("members", "the new node is a healthy voting member of etcd before the next one joins", readyLimit, runAwaitMembers)
 	reset        = step("reset", "kubeadm reset ends what runs on the machine", oneMinute, runReset)
 )

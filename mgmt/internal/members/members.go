@@ -176,6 +176,19 @@ func (e Etcd) Remove(ctx context.Context, leaving []mgmt.Node) error {
 	})
 }
 
+// MoveLeader moves leadership of etcd away from the first of these nodes, if its member leads. The remaining nodes in the list will
+// leave later and do not become the leader. It is not an error if the leader refuses.
+func (e Etcd) MoveLeader(ctx context.Context, leaving []mgmt.Node) error {
+	return withEtcd(ctx, e.Ask, leaving, func(client *etcd.Client, members []etcd.Member) error {
+		for _, m := range members {
+			if m.Leader && m.At(leaving[0].IP) {
+				e.moveLeader(ctx, client, m, members)
+			}
+		}
+		return nil
+	})
+}
+
 // moveLeader moves leadership to another member before the leader is removed, so that the cluster does not wait for an
 // election. The leader itself must do this, and it is alive because it has followers. If it fails, the remaining members
 // elect a new leader.
