@@ -19,7 +19,22 @@ type cluster = kubeadm.Cluster
 
 func (w *World) ready(c *cluster, n *kubeapi.Node) bool {
 	m := w.state.Machines[n.Machine]
-	return m != nil && m.runs("kubelet") && m.runs("containerd") && m.Cluster == c.ID && m.Node == n.Name && c.HasNetwork()
+	return m != nil && w.reports(c, m) && m.runs("containerd") && m.Cluster == c.ID && m.Node == n.Name && c.HasNetwork()
+}
+
+// reports reports whether the kubelet of a machine of the cluster reaches an API server. On a control-plane node it asks only the
+// API server of its machine, which ends with the machine's member of etcd (kubeadm, ControlPlaneKubeletLocalMode, locked in 1.35).
+func (w *World) reports(c *cluster, m *machine) bool {
+	if !m.runs("kubelet") {
+		return false
+	}
+	return !m.controlPlane(c) || w.hasAPI(m)
+}
+
+// controlPlane reports whether the machine is, or was until it lost its member of etcd, a control-plane node of the cluster.
+func (m *machine) controlPlane(c *cluster) bool {
+	n := c.Nodes[m.Node]
+	return n != nil && n.Machine == m.ID && n.ControlPlane
 }
 
 // site is what a cluster sees of its machines.
@@ -35,7 +50,7 @@ func (s site) Quorate() bool    { return s.w.quorate(s.c) }
 
 func (s site) Kubelet(n *kubeapi.Node) (runs, ready bool) {
 	m := s.w.state.Machines[n.Machine]
-	return m != nil && m.runs("kubelet"), s.w.ready(s.c, n)
+	return m != nil && s.w.reports(s.c, m), s.w.ready(s.c, n)
 }
 
 // serverCertificate is the certificate of the API server on a machine. It is made once, as by kubeadm.

@@ -36,10 +36,10 @@ func (s site) RunPod(n *kubeapi.Node, name, uid string) {
 	m.Pods[name] = uid
 }
 
-// EndPods ends pods that kubelets run and the API no longer has, on machines that answer.
+// EndPods ends pods that kubelets run and the API no longer has, on machines whose kubelet reaches the API.
 func (s site) EndPods(uid func(name string) string) {
 	for _, m := range s.w.state.Machines {
-		if m.Cluster != s.c.ID || !m.runs("kubelet") {
+		if m.Cluster != s.c.ID || !s.w.reports(s.c, m) {
 			continue
 		}
 		for name, running := range m.Pods {

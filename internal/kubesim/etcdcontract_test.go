@@ -239,3 +239,23 @@ func (s *site) wantMembers(want ...kubesim.Member) {
 		s.t.Fatalf("members:\n%s", diff)
 	}
 }
+
+// TestNodeWithoutMember: the kubelet of a control-plane node asks the API server of its machine only, which ends with the member
+// of etcd there. So the node is no longer Ready, although its machine runs.
+func TestNodeWithoutMember(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "m1", "m2", "m3")
+	s.controlPlane("m2", "m3")
+	m2 := s.clientOf("m2", nil)
+	id := idAt(t, m2)
+	if _, err := s.clientOf("m1", nil).MemberRemove(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, n := range s.world.Nodes() {
+		got[n.Name] = n.Ready
+	}
+	if diff := cmp.Diff(map[string]bool{"m1": true, "m2": false, "m3": true}, got); diff != "" {
+		t.Errorf("nodes that are Ready:\n%s", diff)
+	}
+}
