@@ -36,8 +36,8 @@ var nodeKind, podKind, secretKind, accountKind = core("nodes", false), core("pod
 var named = map[string]kind{
 	"node": nodeKind, "pod": podKind, "secret": secretKind, "serviceaccount": accountKind,
 	"namespace": core("namespaces", false), "configmap": core("configmaps", true), "persistentvolume": core("persistentvolumes", false),
-	"persistentvolumeclaim": core("persistentvolumeclaims", true),
-	"daemonset":             grouped("apps", "daemonsets", true), "deployment": grouped("apps", "deployments", true),
+	"persistentvolumeclaim": core("persistentvolumeclaims", true), "volumeattachment": grouped("storage.k8s.io", "volumeattachments", false),
+	"daemonset": grouped("apps", "daemonsets", true), "deployment": grouped("apps", "deployments", true),
 	"clusterrole": grouped(rbacGroup, "clusterroles", false), "clusterrolebinding": grouped(rbacGroup, "clusterrolebindings", false),
 }
 

@@ -82,7 +82,7 @@ var scenarios = []scenario{
 	}, "complex", []string{"remove-member", "join", "members"}, nil, true}, // steps that depend on the number of targets
 	{"heal a live control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
-	}, "complex", []string{"record-node", "move-leader", "drain", "remove-member"}, nil, false}, // steps whose order differs from that of a dead node
+	}, "complex", []string{"record-node", "move-leader", "drain", "detach", "remove-member"}, nil, false}, // steps whose order differs from that of a dead node
 	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
 	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"

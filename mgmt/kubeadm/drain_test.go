@@ -1,12 +1,14 @@
 package kubeadm_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -49,6 +51,86 @@ func TestDrainPolicy(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// attach attaches a volume to the node on a machine. Nothing detaches the volume.
+func (l *lab) attach(id, machine string) {
+	l.t.Helper()
+	for _, n := range l.World.Nodes() {
+		if l.World.Host(n.Machine).Name() != machine {
+			continue
+		}
+		access, _ := l.Entry(kubeadm.VIMID(id))
+		code, body, err := l.Ask(access, http.MethodPost, "/apis/storage.k8s.io/v1/volumeattachments", `{"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
+			"metadata": {"name": "csi-`+n.Name+`"}, "spec": {"attacher": "d", "nodeName": "`+n.Name+`", "source": {"persistentVolumeName": "pv-`+n.Name+`"}}}`)
+		if code != http.StatusCreated || err != nil {
+			l.t.Fatalf("%d %s %v", code, body, err)
+		}
+		return
+	}
+	l.t.Fatalf("no node on %s", machine)
+}
+
+// shortDetach gives volumes little time.
+var shortDetach = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Detach: 100 * time.Millisecond}}}
+
+// TestAttachedVolumes: a scale-in stops while a volume is attached to the node that leaves, unless drain_policy is Continue, and
+// continues after the volume is detached. A heal continues with a warning.
+func TestAttachedVolumes(t *testing.T) {
+	t.Parallel()
+	scaleIn := func(policy string) func(*lab, string) (string, error) {
+		return func(l *lab, id string) (string, error) {
+			return l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", AdditionalParams: params(t, `{"drain_policy": "`+policy+`"}`)})
+		}
+	}
+	heal := func(machine string) func(*lab, string) (string, error) {
+		return func(l *lab, id string) (string, error) {
+			return l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machine)})
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		machine string
+		begin   func(*lab, string) (string, error)
+		stops   bool
+	}{
+		{"scale-in", "workerNode-1", scaleIn("Fail"), true},
+		{"scale-in that deletes pods", "workerNode-1", scaleIn("Delete"), true},
+		{"scale-in that continues", "workerNode-1", scaleIn("Continue"), false},
+		{"heal of a worker", "workerNode-0", heal("workerNode-0"), false},
+		{"heal of a control-plane node", "masterNode-1", heal("masterNode-1"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, shortDetach)
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 1))
+			l.attach(id, c.machine)
+			op, err := c.begin(l, id)
+			if !c.stops {
+				l.Must(op, err)
+				if log := l.Log(); !strings.Contains(log, "removed while volumes are attached") || !strings.Contains(log, "pv-") {
+					t.Errorf("no warning names the volume:\n%s", log)
+				}
+				return
+			}
+			if err := l.Fails(op, err); !errors.Is(err, cluster.ErrAttached) || !strings.Contains(err.Error(), "(VolumeAttachment csi-worker-") || !strings.Contains(err.Error(), "drain_policy") {
+				t.Errorf("%v", err)
+			}
+			l.want(3, 2, 1) // it stays cordoned
+			l.detachAll(id)
+			l.Must(op, l.Retry(t.Context(), op))
+			l.want(3, 1, 0)
+		})
+	}
+}
+
+// detachAll removes every VolumeAttachment.
+func (l *lab) detachAll(id string) {
+	l.t.Helper()
+	access, _ := l.Entry(kubeadm.VIMID(id))
+	if code, body, err := l.Ask(access, http.MethodDelete, "/apis/storage.k8s.io/v1/volumeattachments", ""); code != http.StatusOK || err != nil {
+		l.t.Fatalf("%d %s %v", code, body, err)
 	}
 }
 

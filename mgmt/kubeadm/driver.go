@@ -33,6 +33,7 @@ type Timeouts struct {
 	Install time.Duration // of one machine: packages, the package's script, kubeadm; default 45 min
 	Ready   time.Duration // until every node is Ready; default 15 min
 	Drain   time.Duration // until the connections (of a load balancer of the VNF), then the pods, of a node have ended; default 5 min
+	Detach  time.Duration // until no volume is attached to a node that has been drained; default 6 min, as in Kubernetes
 }
 
 // Driver creates and changes Kubernetes clusters with kubeadm. It is safe for concurrent use.
@@ -45,7 +46,7 @@ func New(c Config) *Driver {
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
 		&c.Timeouts.Boot: 15 * time.Minute, &c.Timeouts.Login: time.Minute, &c.Timeouts.Install: 45 * time.Minute,
-		&c.Timeouts.Ready: 15 * time.Minute, &c.Timeouts.Drain: 5 * time.Minute,
+		&c.Timeouts.Ready: 15 * time.Minute, &c.Timeouts.Drain: 5 * time.Minute, &c.Timeouts.Detach: 6 * time.Minute,
 	} {
 		if *value <= 0 {
 			*value = otherwise

@@ -35,6 +35,7 @@ type environment struct {
 	running plan.Result[controlplane.Bootstrap] // set by readCluster and initCluster
 	order   plan.Result[[]string]               // set by decideQuorum: ids of VNFCs
 	silent  plan.Result[bool]                   // set by recordNode: the node is not Ready
+	off     plan.Result[bool]                   // set by stopMachine: the VIM has confirmed that the machine is off
 	alive   plan.Result[bool]                   // set by checkAlive
 
 	agreeing sync.Mutex // see agreement

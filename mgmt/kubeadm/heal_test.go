@@ -245,10 +245,10 @@ func TestHealLiveControlPlaneNode(t *testing.T) {
 		dead, heal []string
 		order      []string // in which the steps of heal_start begin
 	}{
-		{"one", nil, []string{"masterNode-1"}, []string{"record-node masterNode-1", "move-leader masterNode-1", "drain masterNode-1", "remove-member masterNode-1"}},
+		{"one", nil, []string{"masterNode-1"}, []string{"record-node masterNode-1", "move-leader masterNode-1", "drain masterNode-1", "detach masterNode-1", "remove-member masterNode-1"}},
 		{"beside a dead one", []string{"masterNode-2"}, []string{"masterNode-1", "masterNode-2"}, []string{
-			"record-node masterNode-2", "remove-member masterNode-2", "stop-machine masterNode-2", "drain masterNode-2",
-			"record-node masterNode-1", "move-leader masterNode-1", "drain masterNode-1", "remove-member masterNode-1",
+			"record-node masterNode-2", "remove-member masterNode-2", "stop-machine masterNode-2", "drain masterNode-2", "detach masterNode-2",
+			"record-node masterNode-1", "move-leader masterNode-1", "drain masterNode-1", "detach masterNode-1", "remove-member masterNode-1",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -208,7 +208,7 @@ func (p *planner) letGo() {
 		}
 	}
 	for _, n := range masters {
-		for _, t := range []task{recordNode, removeDeadMember, stopMachine, moveLeader, drain, removeLiveMember} {
+		for _, t := range []task{recordNode, removeDeadMember, stopMachine, moveLeader, drain, awaitDetached, removeLiveMember} {
 			left = p.On(n, inQuorumOrder(t), left)
 		}
 	}
@@ -217,7 +217,7 @@ func (p *planner) letGo() {
 
 // leave drains a node whose machine will be removed.
 func (p *planner) leave(n machine, after ...tasks) tasks {
-	return p.Chain(n, []task{recordNode, stopMachine, drain}, after...)
+	return p.Chain(n, []task{recordNode, stopMachine, drain, awaitDetached}, after...)
 }
 
 // healNodes sets up new machines in the roles of the replaced nodes. etcd accepts one new member at a time: each

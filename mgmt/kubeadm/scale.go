@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -37,13 +38,28 @@ func runStopMachine(ctx context.Context, e *environment, n mgmt.Node) error {
 	if !e.silent.Of(n.ID) {
 		return nil
 	}
-	return nodedrain.StopMachine(ctx, e.op, n)
+	off, err := nodedrain.StopMachine(ctx, e.op, n)
+	e.off.Set(n.ID, off)
+	return err
 }
 
 // runDrain drains a node whose machine will be removed. A failed drain does not stop a heal or a rollback.
 func runDrain(ctx context.Context, e *environment, n mgmt.Node) error {
-	o := cluster.DrainOptions{Timeout: e.config.Timeouts.Drain, Force: e.op.Heal != nil || e.op.RollingBack, Policy: e.p.DrainPolicy}
-	return nodedrain.Drain(ctx, e.op, e.kube, n, o)
+	return nodedrain.Drain(ctx, e.op, e.kube, n, e.leaveWithin(e.config.Timeouts.Drain))
+}
+
+// runAwaitDetached waits for the volumes of a node, unless its machine is known to be off. Volumes that stay attached do not stop a
+// heal or a rollback.
+func runAwaitDetached(ctx context.Context, e *environment, n mgmt.Node) error {
+	if e.off.Of(n.ID) {
+		return nil
+	}
+	return nodedrain.AwaitDetached(ctx, e.op, e.kube, n, e.leaveWithin(e.config.Timeouts.Detach))
+}
+
+// leaveWithin returns the options for a node that leaves the cluster.
+func (d *environment) leaveWithin(limit time.Duration) cluster.DrainOptions {
+	return cluster.DrainOptions{Timeout: limit, Force: d.op.Heal != nil || d.op.RollingBack, Policy: d.p.DrainPolicy}
 }
 
 func runDeleteNode(ctx context.Context, e *environment, n mgmt.Node) error {

@@ -80,15 +80,19 @@ var (
 	reset        = step("reset", "kubeadm reset ends what runs on the machine", oneMinute, runReset)
 )
 
+// notOff is the condition of the task that waits for volumes. A machine that is off writes to none.
+const notOff = "the VIM has not confirmed that the machine is off"
+
 // Nodes that leave.
 var (
 	recordNode  = task{Name: "record-node", Why: "the Node object is known when its machine is gone", Do: runRecordNode}
 	stopMachine = task{Name: "stop-machine", Why: "pods on a machine that does not answer write to no volume any more", If: "the node is not Ready",
 		Do: runStopMachine}
-	drain      = task{Name: "drain", Why: "the pods of the node move to other nodes", Do: runDrain}
-	drainAll   = task{Name: "drain", Why: "the pods of the node end as they would like to", Do: runDrainAll}
-	deleteNode = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
-	forget     = repeated("forget", "connections to machines that go, their host keys and unfinished joins are not kept", runForget)
+	drain         = task{Name: "drain", Why: "the pods of the node move to other nodes", Do: runDrain}
+	awaitDetached = task{Name: "detach", Why: "other nodes can attach the volumes of the node's pods", If: notOff, Do: runAwaitDetached}
+	drainAll      = task{Name: "drain", Why: "the pods of the node end as they would like to", Do: runDrainAll}
+	deleteNode    = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
+	forget        = repeated("forget", "connections to machines that go, their host keys and unfinished joins are not kept", runForget)
 )
 
 // Access to the API.

@@ -37,6 +37,7 @@ type deployment struct {
 	members  []string          // of findMembers: ids of the machines that leave and are nodes
 	alive    plan.Result[bool] // of checkAlive: the machine lets the driver log in
 	silent   plan.Result[bool] // of recordNode: the node is not Ready
+	off      plan.Result[bool] // of stopMachine: the VIM has confirmed that the machine is off
 }
 
 // open reads the parameters and finds the nodes of the cluster. It opens no connection. A termination continues without them

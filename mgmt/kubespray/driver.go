@@ -45,6 +45,7 @@ type Timeouts struct {
 	Login    time.Duration // part of Boot: how long a machine may refuse the credentials; also for the Ansible server; default 1 min
 	Playbook time.Duration // of one run, and of installing the load balancer; default 2 h
 	Drain    time.Duration // until the connections, then the pods, of a node have ended; default 5 min
+	Detach   time.Duration // until no volume is attached to a node that has been drained; default 6 min, as in Kubernetes
 	Ready    time.Duration // until every node is Ready; default 15 min
 }
 
@@ -58,7 +59,7 @@ func New(c Config) *Driver {
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
 		&c.Timeouts.Boot: 15 * time.Minute, &c.Timeouts.Login: time.Minute, &c.Timeouts.Playbook: 2 * time.Hour,
-		&c.Timeouts.Drain: 5 * time.Minute, &c.Timeouts.Ready: 15 * time.Minute,
+		&c.Timeouts.Drain: 5 * time.Minute, &c.Timeouts.Detach: 6 * time.Minute, &c.Timeouts.Ready: 15 * time.Minute,
 	} {
 		if *value <= 0 {
 			*value = otherwise

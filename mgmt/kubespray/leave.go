@@ -59,7 +59,9 @@ func runStopMachine(ctx context.Context, d *deployment, n mgmt.Node) error {
 	if !d.silent.Of(n.ID) {
 		return nil
 	}
-	return nodedrain.StopMachine(ctx, d.op, n)
+	off, err := nodedrain.StopMachine(ctx, d.op, n)
+	d.off.Set(n.ID, off)
+	return err
 }
 
 // runDrain drains a node. If kubespray does not reset it, its machine is removed even if not every pod could be moved.
@@ -68,6 +70,15 @@ func runDrain(ctx context.Context, d *deployment, n mgmt.Node) error {
 		return nil
 	}
 	return nodedrain.Drain(ctx, d.op, d.kube, n, cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: !d.isReset(n), Policy: d.p.Drain})
+}
+
+// runAwaitDetached waits for the volumes of a node, unless its machine is known to be off. Volumes that stay attached do not stop a
+// heal or a rollback.
+func runAwaitDetached(ctx context.Context, d *deployment, n mgmt.Node) error {
+	if !d.isMember(n) || d.off.Of(n.ID) {
+		return nil
+	}
+	return nodedrain.AwaitDetached(ctx, d.op, d.kube, n, cluster.DrainOptions{Timeout: d.config.Timeouts.Detach, Force: !d.shape.resets(), Policy: d.p.Drain})
 }
 
 // reset returns the workers that remove-node.yml resets.

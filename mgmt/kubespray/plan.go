@@ -137,7 +137,7 @@ func (p *planner) withdraw(workers, balancers []machine) {
 		left = p.Each(balancers, routeStaying, p.Each(balancers, drainRoutes, left))
 	}
 	for _, n := range workers {
-		p.Chain(n, []task{recordNode, stopMachine, drain}, left)
+		p.Chain(n, []task{recordNode, stopMachine, drain, awaitDetached}, left)
 	}
 	steps := []task{checkServer, claimDirectory, measureMTUOnce}
 	if p.resets() {

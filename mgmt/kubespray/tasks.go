@@ -80,14 +80,15 @@ var (
 
 // Nodes that leave.
 var (
-	findMembers = task{Name: "members", Why: "which of the machines are nodes is known before anything is changed", Do: runFindMembers}
-	checkAlive  = task{Name: "alive", Why: "a machine that does not answer cannot be reset, and its connections need not end", Do: runCheckAlive}
-	recordNode  = sometimes("record-node", "the Node object is known when its machine is gone", "the machine is a node that kubespray does not reset", runRecordNode)
-	stopMachine = sometimes("stop-machine", "pods on a machine that does not answer write to no volume any more", "the node is not Ready", runStopMachine)
-	drain       = sometimes("drain", "the pods of the node move to other nodes", "the machine is a node", runDrain)
-	removeNodes = sometimes("remove-node", removePlaybook+" removes the nodes from the cluster and resets their machines", oneIsReset, runRemoveNodes)
-	deleteNode  = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
-	forget      = repeated("forget", "connections to machines that go, and their host keys, are not kept", runForget)
+	findMembers   = task{Name: "members", Why: "which of the machines are nodes is known before anything is changed", Do: runFindMembers}
+	checkAlive    = task{Name: "alive", Why: "a machine that does not answer cannot be reset, and its connections need not end", Do: runCheckAlive}
+	recordNode    = sometimes("record-node", "the Node object is known when its machine is gone", "the machine is a node that kubespray does not reset", runRecordNode)
+	stopMachine   = sometimes("stop-machine", "pods on a machine that does not answer write to no volume any more", "the node is not Ready", runStopMachine)
+	drain         = sometimes("drain", "the pods of the node move to other nodes", "the machine is a node", runDrain)
+	awaitDetached = sometimes("detach", "other nodes can attach the volumes of the node's pods", "the machine is a node, and the VIM has not confirmed that it is off", runAwaitDetached)
+	removeNodes   = sometimes("remove-node", removePlaybook+" removes the nodes from the cluster and resets their machines", oneIsReset, runRemoveNodes)
+	deleteNode    = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
+	forget        = repeated("forget", "connections to machines that go, and their host keys, are not kept", runForget)
 )
 
 // Access to the API and to services.

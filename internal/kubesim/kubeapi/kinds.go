@@ -36,7 +36,7 @@ var builtin = []Kind{
 	{"rbac.authorization.k8s.io", "v1", "roles", "Role", true}, {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true},
 	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true}, {"networking.k8s.io", "v1", "ingresses", "Ingress", true},
 	{"networking.k8s.io", "v1", "ingressclasses", "IngressClass", false},
-	{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
+	{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false}, {"storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", false},
 	{"coordination.k8s.io", "v1", "leases", "Lease", true}, {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
 	{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false},
 	{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},

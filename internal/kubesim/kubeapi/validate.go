@@ -28,6 +28,8 @@ func (q *request) validate(old, o Object) error {
 		return q.checkPod(old, o)
 	case "PersistentVolume":
 		return q.checkVolume(old, o)
+	case "VolumeAttachment":
+		q.checkAttachment(old, o)
 	case "ConfigMap", "Secret":
 		return q.checkData(old, o)
 	case "Service":

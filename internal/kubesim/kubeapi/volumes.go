@@ -36,6 +36,21 @@ func (q *request) checkVolume(old, o Object) error {
 	return nil
 }
 
+// checkAttachment finds faults for which the API server refuses a VolumeAttachment. No controller attaches or detaches here.
+func (q *request) checkAttachment(old, o Object) {
+	for _, name := range []string{"attacher", "nodeName"} {
+		if Text(o, "spec", name) == "" {
+			q.fault("spec.%s: Required value", name)
+		}
+	}
+	if (at(o, "spec", "source", "persistentVolumeName") == nil) == (at(o, "spec", "source", "inlineVolumeSpec") == nil) {
+		q.fault("spec.source: Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName")
+	}
+	if old != nil && !reflect.DeepEqual(plain(old["spec"]), plain(o["spec"])) {
+		q.fault("spec: Invalid value: field is immutable")
+	}
+}
+
 // objects returns all objects of a kind, by key. A caller that changes one must store it.
 func (c *Cluster) objects(k Kind) (out []Object, err error) {
 	prefix := k.prefix()

@@ -5,6 +5,7 @@ package nodedrain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,19 +45,25 @@ func RecordNode(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cl
 	}})
 }
 
-// StopMachine stops a machine, if the infrastructure driver supports that. It is the step "stop-machine". Otherwise the
-// machine runs until it is removed.
-func StopMachine(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) error {
-	return vnflcm.Do(ctx, op, "stop-machine", n.ID, func(ctx context.Context) error {
+// stopped is the result of the step "stop-machine". Earlier versions have stored an empty object.
+type stopped struct {
+	Off bool `json:"off,omitempty"`
+}
+
+// StopMachine stops a machine, if the infrastructure driver supports that, and reports whether the VIM has confirmed that the machine
+// is off. It is the step "stop-machine". Otherwise the machine may run until it is removed.
+func StopMachine(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) (off bool, err error) {
+	result, err := vnflcm.Run(ctx, op, vnflcm.Step[stopped]{Name: "stop-machine", On: n.ID, Do: func(ctx context.Context) (stopped, error) {
 		err := mgmt.Within(ctx, stopLimit, func(ctx context.Context) error { return op.StopMachine(ctx, n.VNFC) })
 		if ctx.Err() != nil {
-			return err
+			return stopped{}, err
 		}
 		if err != nil && !errors.Is(err, vnflcm.ErrNotSupported) {
 			op.Log.WarnContext(ctx, "the machine of a node that is not Ready could not be stopped before it is removed", "host", n.HostName, "error", err)
 		}
-		return nil
-	})
+		return stopped{Off: err == nil}, nil
+	}})
+	return result.Off, err
 }
 
 // DeleteNode deletes the Node object that RecordNode has recorded. Call it after the machine has been deleted: without a Node
@@ -98,6 +105,29 @@ func Drain(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster
 			op.Log.WarnContext(ctx, "not every pod could be moved", "host", node.Name, "error", err)
 		}
 		return kube.Drain(ctx, node.Name, o)
+	})
+}
+
+// AwaitDetached waits until no volume is attached to a node that has been drained, for at most o.Timeout, since other nodes attach most
+// volumes only afterwards. It is the step "detach". After that time it logs a warning and succeeds with o.Force, or if the policy is
+// DrainContinue. Otherwise the error is cluster.ErrAttached and names the volumes.
+func AwaitDetached(ctx context.Context, op *vnflcm.Operation, kube *clusternodes.Cluster, n mgmt.Node, o cluster.DrainOptions) error {
+	return vnflcm.Do(ctx, op, "detach", n.ID, func(ctx context.Context) error {
+		err := mgmt.Within(ctx, o.Timeout, func(ctx context.Context) error {
+			node, found, err := kube.NodeAt(ctx, n.IP)
+			if !found || err != nil {
+				return err
+			}
+			return kube.WaitDetached(ctx, node.Name, func(message string) { op.Report(ctx, message) })
+		})
+		switch {
+		case !errors.Is(err, cluster.ErrAttached) || ctx.Err() != nil:
+			return err
+		case o.Force || o.Policy == cluster.DrainContinue:
+			op.Log.WarnContext(ctx, "the machine of a node is removed while volumes are attached to it; pods that need them may wait for minutes", "host", n.HostName, "error", err)
+			return nil
+		}
+		return fmt.Errorf("%w; detach them and retry, or let drain_policy be Continue", err)
 	})
 }
 
