@@ -382,4 +382,4 @@ func (s scenario) changes(step string) bool {
 	return !slices.Contains(still, name)
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "ansible", "alive", "find-facts", "mtu", "members"}
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "ansible", "alive", "find-facts", "mtu", "members", "down"}

@@ -35,6 +35,7 @@ type deployment struct {
 	mtu      int               // of measureMTU: of the control-plane nodes' network
 	facts    string            // of findFacts: path of the playbook; "" if the release has none
 	members  []string          // of findMembers: ids of the machines that leave and are nodes
+	down     []string          // of findDown: ids of workers that are left out of the inventory
 	alive    plan.Result[bool] // of checkAlive: the machine lets the driver log in
 	silent   plan.Result[bool] // of recordNode: the node is not Ready
 	off      plan.Result[bool] // of stopMachine: the VIM has confirmed that the machine is off

@@ -37,7 +37,7 @@ func (d *deployment) isMember(n mgmt.Node) bool { return slices.Contains(d.membe
 
 // isReset reports whether remove-node.yml resets a machine while it still runs.
 func (d *deployment) isReset(n mgmt.Node) bool {
-	return d.shape.resets() && d.isMember(n) && d.alive.Of(n.ID)
+	return d.shape.resets() && d.isMember(n) && d.alive.Of(n.ID) && !d.isDown(n)
 }
 
 func runCheckAlive(ctx context.Context, d *deployment, n mgmt.Node) error {
@@ -90,7 +90,7 @@ func runWriteAll(ctx context.Context, d *deployment, _ mgmt.Node) error {
 	if len(d.reset()) == 0 {
 		return nil
 	}
-	return d.writeInventory(ctx, "inventory-before", d.workers)
+	return d.writeInventory(ctx, "inventory-before", slices.Concat(d.withoutDown(d.staying()), d.reset()))
 }
 
 func runRemoveNodes(ctx context.Context, d *deployment, _ mgmt.Node) error {

@@ -116,7 +116,7 @@ func (p *planner) addWorkers(workers []machine, after tasks) {
 	if len(workers) == 0 {
 		return
 	}
-	reached := p.Each(workers, reach, after)
+	reached := slices.Concat(p.Each(workers, reach, after), p.Once(findDown, after))
 	p.Chain(machine{}, []task{measureMTUOnce, writeInventory, findFacts, gatherFacts, joinWorkers, awaitReady}, reached)
 }
 
@@ -132,7 +132,7 @@ func (p *planner) withdraw(workers, balancers []machine) {
 	if len(workers) == 0 {
 		return
 	}
-	left := p.Each(workers, checkAlive, p.Once(findMembers))
+	left := p.Each(workers, checkAlive, p.Once(findMembers), p.Once(findDown))
 	if len(balancers) > 0 {
 		left = p.Each(balancers, routeStaying, p.Each(balancers, drainRoutes, left))
 	}

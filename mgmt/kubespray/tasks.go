@@ -53,9 +53,11 @@ var (
 	claimDirectory = task{Name: "directory", Why: "the directory of the inventory belongs to this VNF", Do: runClaimDirectory}
 	measureMTU     = task{Name: "mtu", Why: "packets of pods fit into the network of the nodes", Do: runMeasureMTU}
 	measureMTUOnce = sometimes("mtu", measureMTU.Why, "no earlier operation has measured it", runMeasureMTUOnce)
-	writeInventory = inventoryOf("inventory", "the inventory has all nodes that there are after the operation",
-		func(d *deployment) []mgmt.Node { return d.workers })
-	writeStaying    = inventoryOf("inventory", writeInventory.Why, (*deployment).staying)
+	findDown       = task{Name: "down", Why: "a playbook fails if one worker of the inventory does not answer", Do: runFindDown}
+	writeInventory = inventoryOf("inventory", "the inventory has all nodes that there are after the operation, except workers that are down",
+		func(d *deployment) []mgmt.Node { return d.withoutDown(d.workers) })
+	writeStaying = inventoryOf("inventory", writeInventory.Why,
+		func(d *deployment) []mgmt.Node { return d.withoutDown(d.staying()) })
 	writeAll        = sometimes("inventory-before", "remove-node.yml finds the nodes that leave", oneIsReset, runWriteAll)
 	forgetRuns      = repeated("forget-runs", "the records of runs are not kept on the Ansible server", runForgetRuns)
 	removeDirectory = sometimes("remove-directory", "nothing of the VNF is left on the Ansible server", "the VNF has a directory there", runRemoveDirectory)

@@ -152,10 +152,16 @@ const answerLimit = 20 * time.Second
 // Alive reports whether the driver can log in to a machine. It is the step "alive".
 func Alive(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) (bool, error) {
 	return vnflcm.Run(ctx, op, vnflcm.Step[bool]{Name: "alive", On: n.ID, Do: func(ctx context.Context) (bool, error) {
-		err := mgmt.Within(ctx, answerLimit, func(ctx context.Context) error { return n.SSH.Run(ctx, []string{"true"}, nil, nil, nil) })
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		return err == nil, nil
+		fault, err := Answers(ctx, n)
+		return fault == nil && err == nil, err
 	}})
+}
+
+// Answers logs in to a machine. fault says why the driver cannot log in; err is the cause of ctx, if ctx has ended.
+func Answers(ctx context.Context, n mgmt.Node) (fault, err error) {
+	fault = mgmt.Within(ctx, answerLimit, func(ctx context.Context) error { return n.SSH.Run(ctx, []string{"true"}, nil, nil, nil) })
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return fault, nil
 }
