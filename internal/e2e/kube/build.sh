@@ -26,9 +26,10 @@ exec 3>&1 >&2 9>.lock
 flock 9 # another run may be at it
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-KUBERNETES=v1.35.4 ETCD=v3.6.16 COREDNS=v1.14.3 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
-# What kubeadm of that version asks for, and what the driver's flannel asks for. The versions inside are those above.
-IMAGE_ETCD=registry.k8s.io/etcd:3.6.6-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:v1.13.1 IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
+KUBERNETES=v1.35.4 ETCD=v3.6.6 COREDNS=v1.13.1 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
+# What kubeadm of that version asks for: an image has the program of the version in its name. Of flannel there is one version, also
+# under the names that the sample package asks for.
+IMAGE_ETCD=registry.k8s.io/etcd:${ETCD#v}-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:$COREDNS IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
 FLANNEL_TAGS=(v0.27.0 v0.28.4) FLANNEL_CNI_TAGS=(v1.7.1-flannel1 v1.9.1-flannel1) # of the sample package, and the driver's own
 
 SMALL=(-trimpath -ldflags '-s -w' -gcflags=all=-dwarf=false) # no debugging information, also while compiling
@@ -73,6 +74,14 @@ etcd() {
   go build "${SMALL[@]}" -o "$DIR/bin/etcdctl" go.etcd.io/etcd/etcdctl/v3
 }
 
+# etcdutl is a stage beside etcd: kubespray.sh builds it in another way.
+etcdutl() {
+  scratch etcdutl
+  go get "go.etcd.io/etcd/etcdutl/v3@$ETCD"
+  pin go.etcd.io/etcd/etcdutl/v3
+  go build "${SMALL[@]}" -o "$DIR/bin/etcdutl" go.etcd.io/etcd/etcdutl/v3
+}
+
 tools() {
   local GOBIN=$DIR/bin
   export GOBIN
@@ -87,7 +96,7 @@ tools() {
   rm -r pkg/backend/tencentvpc pkg/backend/udp
   go build "${SMALL[@]}" -o "$DIR/bin/flanneld" .
   cd "$HERE"
-  GOFLAGS= go build "${SMALL[@]}" -o "$DIR/bin/pause" ./pause
+  GOFLAGS= go build "${SMALL[@]}" -ldflags "-s -w -X main.version=${IMAGE_PAUSE##*:}" -o "$DIR/bin/pause" ./pause
   GOFLAGS= go build "${SMALL[@]}" -o "$DIR/bin/flannel" ./flannelcni
 }
 
@@ -297,6 +306,7 @@ images() {
   mkdir -p rootfs/etcd/{tmp,var/lib/etcd}
   install -D bin/etcd rootfs/etcd/usr/local/bin/etcd
   install -D bin/etcdctl rootfs/etcd/usr/local/bin/etcdctl
+  install -D bin/etcdutl rootfs/etcd/usr/local/bin/etcdutl
   image rootfs/etcd /usr/local/bin/etcd "$IMAGE_ETCD"
   umount overlay/root
   trap - EXIT
@@ -368,7 +378,7 @@ run() {
 }
 
 run tree cloud debian_packages & # they wait for downloads
-run kubernetes etcd tools kwok plugins
+run kubernetes etcd etcdutl tools kwok plugins
 wait $!
 run kubernetes_packages sign node images bake registry_image
 echo "$DIR" >&3
