@@ -13,6 +13,21 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
+// TestDrainContinues: pods that a disruption budget keeps do not stop a scale-in with drain_policy Continue, in remove-node.yml either.
+func TestDrainContinues(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: kubespray.Config{Timeouts: kubespray.Timeouts{Drain: 2 * time.Second}}})
+	id := l.Instantiated(sample, clustertest.Sized("simple", 1))
+	access, _ := l.Entry(kubespray.VIMID(id))
+	code, body, err := l.Ask(access, http.MethodPost, "/apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"apiVersion": "policy/v1",
+		"kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "workload"}}}}`)
+	if code != http.StatusCreated || err != nil {
+		t.Fatalf("%d %s %v", code, body, err)
+	}
+	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance", AdditionalParams: params(t, `{"drain_policy": "Continue"}`)}))
+	l.WantNodes(1, 1, 0)
+}
+
 // TestAttachedVolumes: a scale-in stops while a volume is attached to the node that leaves, unless drain_policy is Continue. A heal
 // continues with a warning.
 func TestAttachedVolumes(t *testing.T) {

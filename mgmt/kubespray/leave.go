@@ -101,7 +101,9 @@ func runRemoveNodes(ctx context.Context, d *deployment, _ mgmt.Node) error {
 	if len(names) == 0 {
 		return nil // without the variable node, remove-node.yml removes every node of the inventory
 	}
-	vars := map[string]any{"node": strings.Join(names, ","), "skip_confirmation": true, "delete_nodes_confirmation": "yes"}
+	// The steps drain and detach have applied drain_policy. Without allow_ungraceful_removal the playbook fails because of pods that the
+	// policy has left, and, since kubespray 2.23, because of volumes that pods of DaemonSets use.
+	vars := map[string]any{"node": strings.Join(names, ","), "skip_confirmation": true, "delete_nodes_confirmation": "yes", "allow_ungraceful_removal": true}
 	return d.run(ctx, play{step: "remove-node", playbook: d.p.Ansible.Root + "/" + removePlaybook, vars: vars})
 }
 
