@@ -13,7 +13,7 @@ package sshexec
 // They need no space on a full disk, and are never incomplete after a power failure. The start time (field 22 of the
 // stat of a process) and the boot id distinguish the supervisor from a later process with the same number.
 //
-// The directory is prepared under another name, .new-TOKEN, and then renamed. Every caller that finds it pending may
+// The directory is prepared under another name, .new-TOKEN, and then renamed. What is left of a start is removed after a day. Every caller that finds it pending may
 // start a supervisor: the first supervisor that creates the link pid runs the command, later ones exit. So a start can
 // be cut at any point and repeated, and the command never runs twice.
 
@@ -60,8 +60,11 @@ const supervisorScript = `read -r _sshexec_x <"/proc/$$/stat"; _sshexec_x=${_ssh
 // spoolScript keeps standard input for the command: $1 token.
 const spoolScript = jobsDir + `umask 077; mkdir -p "$b/.new-$1" && cat >"$b/.new-$1/stdin"`
 
-// unspoolScript removes the files of an interrupted start: $1 token.
-const unspoolScript = jobsDir + `rm -rf "$b/.new-$1"`
+// unspoolScript removes the files of an interrupted start: $1 token, $2 "cut" if the connection broke. Then the host may run
+// spoolScript only now: a link in the place of its directory makes mkdir fail, so that no input is kept. ln makes the link in the
+// directory if mkdir was faster; the second turn removes both.
+const unspoolScript = jobsDir + `n=$b/.new-$1; rm -rf "$n"; if [ "$2" = cut ]; then for i in 1 2 3; do ` +
+	`if [ ! -L "$n" ]; then rm -rf "$n"; ln -s cut "$n"; fi; done; fi`
 
 // startScript: $1 name, $2 token, $3 digest, $4 lines of the command on standard input, $5 supervisor. mv moves a
 // directory into an existing one.

@@ -57,7 +57,7 @@ func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, erro
 	case errors.Is(err, ErrConnect): // it got nowhere
 		return nil, err
 	case err != nil:
-		return nil, errors.Join(err, j.unspool(ctx, token))
+		return nil, errors.Join(err, j.unspool(ctx, token, errors.Is(err, ErrDisconnected)))
 	}
 	if err := j.begun(said.Bytes()); err != nil {
 		return nil, err
@@ -78,11 +78,15 @@ func (j *Job) begun(line []byte) error {
 }
 
 // unspool removes the files of a failed start, which may contain secrets. If the host cannot be reached, a later start
-// removes them.
-func (j *Job) unspool(ctx context.Context, token string) error {
+// removes them. cut says that the connection broke.
+func (j *Job) unspool(ctx context.Context, token string, cut bool) error {
+	args := []string{token, ""}
+	if cut {
+		args[1] = "cut"
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
 	defer cancel()
-	return j.script(ctx, "clean up after the start of", unspoolScript, []string{token}, nil, nil)
+	return j.script(ctx, "clean up after the start of", unspoolScript, args, nil, nil)
 }
 
 // jobVariable marks the processes of a job; the scripts use the same name.

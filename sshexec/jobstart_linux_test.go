@@ -171,8 +171,10 @@ func TestJobInputCut(t *testing.T) {
 	if _, err := host.StartJob(ctx, "j", c); !errors.Is(err, sshexec.ErrDisconnected) {
 		t.Errorf("got %v", err)
 	}
-	if left := remote.kept(t); len(left) > 0 {
-		t.Errorf("%q is left", left)
+	for _, name := range remote.kept(t) { // the link has no input, and keeps a late script from storing some
+		if to, err := os.Readlink(filepath.Join(remote.jobDir(""), name)); to != "cut" {
+			t.Errorf("%q is left: %v", name, err)
+		}
 	}
 	if out, code := outcome(t, host, "j", once(remote)); out != "input" || code != 0 || runs(t, remote) != 1 {
 		t.Errorf("got %q, %d", out, code)
