@@ -25,11 +25,13 @@ func (q *request) create() (any, error) {
 	if Text(meta, "resourceVersion") != "" {
 		return nil, apiFault(http.StatusInternalServerError, "", "resourceVersion should not be set on objects to be created")
 	}
-	if _, exists := q.load(q.path); exists {
-		return nil, &apiError{code: http.StatusConflict, reason: "AlreadyExists", message: fmt.Sprintf("%s %q already exists", q.path.resource(), q.path.name),
-			details: Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Plural}}
-	}
 	return q.write(nil, o)
+}
+
+// exists is the error for an object of the same name. An API server finds it after admission, when it stores the object.
+func (q *request) exists() error {
+	return &apiError{code: http.StatusConflict, reason: "AlreadyExists", message: fmt.Sprintf("%s %q already exists", q.path.resource(), q.path.name),
+		details: Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Plural}}
 }
 
 // decodeWhole reads an object that is not part of one.
@@ -111,6 +113,9 @@ func (q *request) write(old, o Object) (any, error) {
 func (q *request) keep(old, o Object) (any, error) {
 	if old != nil && reflect.DeepEqual(plain(old), plain(o)) {
 		return old, nil
+	}
+	if _, exists := q.load(q.path); exists && old == nil {
+		return nil, q.exists()
 	}
 	meta := inner(o, "metadata")
 	if old == nil {
