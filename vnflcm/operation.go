@@ -76,6 +76,7 @@ type Operation struct {
 	occurrence LcmOperation
 	mask       *masker
 	steps      *stepGuard
+	warnings   *warnings // nil outside of a phase
 	records    *records
 	claim      *claim // nil outside of a phase
 	infra      InfraDriver
@@ -133,6 +134,14 @@ func (op *Operation) Report(ctx context.Context, message string) {
 		info = StepInfo{OperationID: op.ID, Phase: op.phase}
 	}
 	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: shorten(op.Mask(message), maxText)})
+}
+
+// Warn logs a warning and adds it to the document of the operation (VnfLcmOpOcc.Warnings), once: a driver that is called
+// again after a crash repeats its warnings. Outside of a phase Warn only logs.
+func (op *Operation) Warn(ctx context.Context, message string) {
+	message = shorten(op.Mask(message), maxText)
+	op.Log.WarnContext(ctx, message)
+	op.warnings.add(message)
 }
 
 // VDUOf returns the VDU whose machines have a connection point: one of the VNFD, one that the machines have, or one

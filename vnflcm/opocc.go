@@ -54,6 +54,9 @@ type VnfLcmOpOcc struct {
 	IsCancelPending       bool            `json:"isCancelPending"`
 	CancelMode            CancelMode      `json:"cancelMode,omitempty"`
 	Error                 *ProblemDetails `json:"error,omitempty"`
+	// Warnings are texts of drivers that the client should know although the operation succeeds, such as resources that
+	// stay on the VIM. SOL003 has no such attribute.
+	Warnings []string `json:"warnings,omitempty"`
 	// ResourceChanges are the changes so far, also of an operation that has failed.
 	ResourceChanges *ResourceChanges `json:"resourceChanges,omitempty"`
 	// ChangedInfo are the attributes of the instance that the operation has changed, once it has ended.

@@ -138,14 +138,16 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		r.rec.Done = append(r.rec.Done, p.name) // stored with what comes next
 		return nil
 	}
-	s.op.claim = r.claim
+	s.op.claim, s.op.warnings = r.claim, &warnings{}
 	s.op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: r.mayBegin, performed: &r.performed}
 	if s.op.steps.journal, err = r.journal(ctx, p); err != nil {
 		return err
 	}
 	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
 	start := time.Now()
-	if err := s.call(ctx, func() error { return do(ctx) }); err != nil {
+	err = s.call(ctx, func() error { return do(ctx) })
+	r.rec.recordWarnings(s.op.warnings)
+	if err != nil {
 		return causeOf(ctx, err)
 	}
 	done := s.op.performed(StepInfo{Phase: p.name}, start)
