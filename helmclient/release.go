@@ -34,6 +34,13 @@ type Release struct {
 	Description string
 	Notes       string
 	Manifest    string // empty in lists and histories
+	Hooks       []Hook // only of Install and Upgrade with DryRun
+}
+
+// Hook is an object of a chart that Helm creates at events of a release, in addition to the manifest.
+type Hook struct {
+	Manifest string
+	Events   []string // such as "pre-upgrade"
 }
 
 // ChartInfo is the metadata of a chart (Chart.yaml).

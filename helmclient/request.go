@@ -109,6 +109,9 @@ type Uninstall struct {
 	Name
 	Wait
 	KeepHistory bool
+	// KeepClaims leaves the PersistentVolumeClaims of the release on the cluster, as if they had the annotation
+	// helm.sh/resource-policy: keep, and namespaces of the release that contain them.
+	KeepClaims  bool
 	Description string
 }
 

@@ -31,6 +31,13 @@ func recordOf(from release.Releaser, err error) (*inprocess.Record, error) {
 		out.State, out.Updated, out.Deleted = helmclient.State(i.Status), i.LastDeployed, i.Deleted
 		out.Description, out.Notes = i.Description, i.Notes
 	}
+	for _, h := range r.Hooks {
+		hook := helmclient.Hook{Manifest: h.Manifest}
+		for _, e := range h.Events {
+			hook.Events = append(hook.Events, string(e))
+		}
+		out.Hooks = append(out.Hooks, hook)
+	}
 	return out, nil
 }
 

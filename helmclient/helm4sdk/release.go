@@ -69,6 +69,12 @@ func strategy(w helmclient.Wait) kube.WaitStrategy {
 	return kube.HookOnlyStrategy
 }
 
+func (i *installed) SetManifest(r *inprocess.Record, manifest string) error {
+	record := r.Helm.(*releasev1.Release) //nolint:forcetypeassert // as above
+	record.Manifest = manifest
+	return i.cfg.Releases.Update(record)
+}
+
 func (i *installed) Install(r helmclient.Install, ch inprocess.Chart, values map[string]any, replace bool) (*inprocess.Record, error) {
 	// Helm applies CRDs by server-side apply, which changes those that exist.
 	if r.CRDs == helmclient.CRDCreate && !r.DryRun {

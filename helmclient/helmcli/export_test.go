@@ -27,5 +27,5 @@ func Class(stderr string) helmclient.Error { return (&failure{code: 1, stderr: s
 
 // FailedRecord marks a record as failed.
 func FailedRecord(secret []byte, why string) ([]byte, error) {
-	return editedRecord(secret, helmclient.Failed, why)
+	return editedRecord(secret, described(helmclient.Failed, why))
 }

@@ -178,6 +178,7 @@ type dryRun struct {
 			Name, Version, AppVersion, Description string
 		} `json:"metadata"`
 	} `json:"chart"`
+	Hooks []helmclient.Hook `json:"hooks"` // the names of the fields are equal but for case
 }
 
 func parseDryRun(out []byte) (*helmclient.Release, error) {
@@ -190,7 +191,7 @@ func parseDryRun(out []byte) (*helmclient.Release, error) {
 		return nil, err
 	}
 	r := &helmclient.Release{Name: helmclient.Name{Namespace: d.Namespace, Release: d.Name}, Revision: d.Version, State: helmclient.State(d.Info.Status),
-		Updated: updated, Description: d.Info.Description, Notes: d.Info.Notes, Manifest: d.Manifest}
+		Updated: updated, Description: d.Info.Description, Notes: d.Info.Notes, Manifest: d.Manifest, Hooks: d.Hooks}
 	if d.Chart != nil {
 		r.Chart = helmclient.ChartInfo(d.Chart.Metadata)
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/claims"
 )
 
 // markFailed marks a revision as failed, with a reason. Its helm must have ended.
@@ -20,15 +21,19 @@ func (c *Client) markFailed(ctx context.Context, m *master, r *helmclient.Releas
 }
 
 // editRecord changes the state, unless it is empty, and the description of a revision. Helm has no command for that.
-// editRecord changes the stored record as Helm itself would (pkg/storage/driver, Secrets), and fails if another client
-// has changed the record meanwhile.
 func (c *Client) editRecord(ctx context.Context, m *master, r *helmclient.Release, state helmclient.State, description string) error {
+	return c.changeRecord(ctx, m, r, described(state, description))
+}
+
+// changeRecord changes the stored record of a revision as Helm itself would (pkg/storage/driver, Secrets), and fails if
+// another client has changed the record meanwhile.
+func (c *Client) changeRecord(ctx context.Context, m *master, r *helmclient.Release, change recordChange) error {
 	record := fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Release, r.Revision)
 	out, err := m.run(ctx, command{argv: []string{"kubectl", "get", "secret", record, "--namespace=" + r.Namespace, "--output=json"}})
 	if err != nil {
 		return err
 	}
-	changed, err := editedRecord(out, state, description)
+	changed, err := editedRecord(out, change)
 	if err != nil {
 		return fmt.Errorf("%s: %w", record, err)
 	}
@@ -37,8 +42,48 @@ func (c *Client) editRecord(ctx context.Context, m *master, r *helmclient.Releas
 	return err
 }
 
+// recordChange changes the fields of a record and the labels of its Secret.
+type recordChange func(release, labels map[string]any) error
+
+// described returns the change to a state, unless it is empty, and to a description.
+func described(state helmclient.State, description string) recordChange {
+	return func(release, labels map[string]any) error {
+		info, ok := release["info"].(map[string]any)
+		if !ok {
+			return errors.New("helm: the record of a release has no info")
+		}
+		info["description"] = description
+		if state != "" {
+			info["status"], labels["status"] = string(state), string(state)
+		}
+		return nil
+	}
+}
+
+// keepClaims gives the claims in the stored manifest of a release the annotation that keeps them. A release that does not
+// exist has none.
+func (c *Client) keepClaims(ctx context.Context, n helmclient.Name) error {
+	return c.try(ctx, func(m *master) error {
+		r, err := m.release(ctx, n, 0)
+		if errors.Is(err, helmclient.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		manifest, changed, err := claims.Keep(r.Manifest)
+		if err != nil || !changed {
+			return err
+		}
+		return c.changeRecord(ctx, m, r, func(release, _ map[string]any) error {
+			release["manifest"] = manifest
+			return nil
+		})
+	})
+}
+
 // editedRecord changes a Secret of Helm: base64 in base64, compressed JSON inside. Unknown fields stay unchanged.
-func editedRecord(secret []byte, state helmclient.State, description string) ([]byte, error) {
+func editedRecord(secret []byte, change recordChange) ([]byte, error) {
 	var s map[string]any
 	if err := json.Unmarshal(secret, &s); err != nil {
 		return nil, fmt.Errorf("helm: its record cannot be read: %w", err)
@@ -54,13 +99,8 @@ func editedRecord(secret []byte, state helmclient.State, description string) ([]
 	if err != nil {
 		return nil, err
 	}
-	info, ok := release["info"].(map[string]any)
-	if !ok {
-		return nil, errors.New("helm: the record of a release has no info")
-	}
-	info["description"] = description
-	if state != "" {
-		info["status"], labels["status"] = string(state), string(state)
+	if err := change(release, labels); err != nil {
+		return nil, err
 	}
 	if data["release"], err = pack(release); err != nil {
 		return nil, err

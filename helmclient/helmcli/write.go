@@ -105,6 +105,11 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if o.name, err = c.name(r.Name); err != nil {
 		return err
 	}
+	if r.KeepClaims {
+		if err := c.keepClaims(ctx, o.name); err != nil {
+			return err
+		}
+	}
 	_, err = c.operate(ctx, o)
 	return err
 }

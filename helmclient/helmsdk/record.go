@@ -25,6 +25,13 @@ func recordOf(r *release.Release, err error) (*inprocess.Record, error) {
 		out.State, out.Updated, out.Deleted = helmclient.State(i.Status), i.LastDeployed.Time, i.Deleted.Time
 		out.Description, out.Notes = i.Description, i.Notes
 	}
+	for _, h := range r.Hooks {
+		hook := helmclient.Hook{Manifest: h.Manifest}
+		for _, e := range h.Events {
+			hook.Events = append(hook.Events, string(e))
+		}
+		out.Hooks = append(out.Hooks, hook)
+	}
 	return out, nil
 }
 

@@ -59,6 +59,12 @@ func (i *installed) Update(r *inprocess.Record, state helmclient.State, descript
 	return i.cfg.Releases.Update(record)
 }
 
+func (i *installed) SetManifest(r *inprocess.Record, manifest string) error {
+	record := r.Helm.(*release.Release) //nolint:forcetypeassert // as above
+	record.Manifest = manifest
+	return i.cfg.Releases.Update(record)
+}
+
 func (i *installed) Install(r helmclient.Install, ch inprocess.Chart, values map[string]any, replace bool) (*inprocess.Record, error) {
 	a := action.NewInstall(i.cfg)
 	a.ReleaseName, a.Namespace = i.call.Name.Release, i.call.Name.Namespace

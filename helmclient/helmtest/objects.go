@@ -22,6 +22,7 @@ import (
 var (
 	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	claims          = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	deployments     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	jobs            = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}

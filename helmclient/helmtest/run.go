@@ -11,6 +11,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"changed by others":        testChangedByOthers,
 		"reuse of values":          testReuse,
 		"kept history":             testKeptHistory,
+		"kept claims":              testKeptClaims,
 		"list":                     testList,
 		"namespace is made":        testNamespace,
 		"dry run and template":     testDryRun,

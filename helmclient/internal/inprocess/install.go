@@ -114,7 +114,11 @@ func (c *Client) change(ctx context.Context, r helmclient.Install, do func(*Call
 	if err != nil {
 		return nil, err
 	}
-	return out.told(), nil
+	told := out.told()
+	if r.DryRun {
+		told.Hooks = out.Hooks
+	}
+	return told, nil
 }
 
 // watched runs an action on a release; one that failed leaves no pending revision.

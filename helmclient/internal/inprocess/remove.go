@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/claims"
 )
 
 // Rollback implements helmclient.Releases.
@@ -70,7 +71,21 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if last == nil || last.State == helmclient.Uninstalled && r.KeepHistory {
 		return fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.Name)
 	}
+	if r.KeepClaims {
+		if err := k.keepClaims(last); err != nil {
+			return k.explain(err, nil)
+		}
+	}
 	return k.explain(k.helm.Uninstall(r), nil)
+}
+
+// keepClaims gives the claims in the stored manifest the annotation that keeps them.
+func (k *Call) keepClaims(last *Record) error {
+	manifest, changed, err := claims.Keep(last.Manifest)
+	if err != nil || !changed {
+		return err
+	}
+	return k.helm.SetManifest(last, manifest)
 }
 
 // work begins a call that changes a release and needs no chart.

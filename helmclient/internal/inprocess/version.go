@@ -46,6 +46,8 @@ type Release interface {
 	List() ([]*Record, error)
 	// Update stores a revision with another state and description.
 	Update(r *Record, state helmclient.State, description string) error
+	// SetManifest stores a revision with another manifest.
+	SetManifest(r *Record, manifest string) error
 
 	// Install makes a release. With replace it continues the history of one that is not installed any more.
 	Install(r helmclient.Install, ch Chart, values map[string]any, replace bool) (*Record, error)
@@ -59,6 +61,7 @@ type Record struct {
 	helmclient.Release
 
 	Deleted time.Time // when it was begun to be uninstalled
+	Hooks   []helmclient.Hook
 	// Values returns the values given by the caller or, if all is set, those merged with the values of the chart.
 	Values func(all bool) (map[string]any, error)
 	// Helm is the revision as this version of Helm has it.
