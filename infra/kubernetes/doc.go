@@ -42,6 +42,8 @@
 // the time keep what the release has, and fields that other clients have changed stay. The archive of a chart of a repository
 // is kept with the instance, so that later operations do not need the repository.
 //
+// Terminating deletes volume claims only with additionalParams.delete_pvc, and names what is left in a warning of the operation.
+//
 // # When it fails
 //
 // Releases and objects have the id of the VNF instance as label vnfkit.io/vnf-instance. The driver does not change a release or

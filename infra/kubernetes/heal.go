@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -104,27 +103,4 @@ func (w *work) removeFormer(ctx context.Context) error {
 		return err
 	}
 	return w.removeReleases(ctx, former, removal{})
-}
-
-// removeReleases uninstalls releases, the last first, and waits until their pods no longer exist.
-func (w *work) removeReleases(ctx context.Context, names []string, how removal) error {
-	pods, err := w.podsNow(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for i := len(names) - 1; i >= 0; i-- {
-		w.op.Report(ctx, "uninstall release "+names[i])
-		if err := w.uninstallOne(ctx, names[i], true); err != nil {
-			if errors.Is(err, ErrForeignRelease) {
-				w.op.Log.WarnContext(ctx, "left alone", "reason", err)
-				continue
-			}
-			errs = append(errs, fmt.Errorf("release %s: %w", names[i], err))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return w.withHeld(ctx, err)
-	}
-	return w.podsGone(ctx, pods, how)
 }

@@ -107,10 +107,14 @@ func (w *work) storedObjects(ctx context.Context) ([]objects.Ref, error) {
 	return refs, err
 }
 
-// removeObjects removes exactly the objects that were applied, and waits until they and their pods no longer exist.
+// removeObjects removes exactly the objects that were applied, without those that stay because of their data and their
+// namespaces, and waits until they and their pods no longer exist.
 func (w *work) removeObjects(ctx context.Context, how removal) error {
 	refs, err := w.storedObjects(ctx)
 	if err != nil || len(refs) == 0 {
+		return err
+	}
+	if refs, err = w.withoutData(ctx, refs, how.deletePVC); err != nil {
 		return err
 	}
 	o := objects.DeleteOptions{Owner: w.owner()}

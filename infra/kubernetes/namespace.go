@@ -57,10 +57,12 @@ func (w *work) removeNamespace(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case len(found.foreign) > 0:
-		w.op.Log.WarnContext(ctx, "the namespace is not removed: it contains objects that do not belong to this VNF", "namespace", name, "objects", found.foreign)
+	case len(found.left) > 0:
+		w.op.Log.WarnContext(ctx, "the namespace is not removed: it contains objects that stay or do not belong to this VNF", "namespace", name, "objects", found.left)
+		err = w.leave(ctx, append(found.left, "Namespace "+name))
 	case len(found.unknown) > 0:
 		w.op.Log.WarnContext(ctx, "the namespace is not removed: some kinds of its objects cannot be listed", "namespace", name, "kinds", found.unknown)
+		err = w.leave(ctx, []string{"Namespace " + name})
 	default:
 		err = w.deleteNamespace(ctx, name)
 	}
@@ -93,13 +95,17 @@ const shownObjects = 10
 
 // content is what a namespace contains beside the objects that Kubernetes creates in each.
 type content struct {
-	foreign []string // at most shownObjects
+	left    []string // objects that stay or belong to other clients, at most shownObjects
 	unknown []string // kinds that cannot be listed, with the reason
 }
 
 // inside lists the objects of a namespace.
 func (w *work) inside(ctx context.Context, name string) (content, error) {
 	kinds, unknown, err := w.namespaced(ctx)
+	if err != nil {
+		return content{}, err
+	}
+	deletesClaims, err := w.deletesClaims(ctx)
 	if err != nil {
 		return content{}, err
 	}
@@ -114,8 +120,8 @@ func (w *work) inside(ctx context.Context, name string) (content, error) {
 			out.unknown = append(out.unknown, fmt.Sprintf("%s: %v", r.GroupResource(), err))
 		}
 		for i := range list {
-			if o := &list[i]; !common(r, o) && len(out.foreign) < shownObjects {
-				out.foreign = append(out.foreign, r.Resource+"/"+o.GetName())
+			if o := &list[i]; !common(r, o, deletesClaims) && len(out.left) < shownObjects {
+				out.left = append(out.left, objects.RefOf(o).String())
 			}
 		}
 	}
@@ -144,8 +150,9 @@ func (w *work) listFew(ctx context.Context, r schema.GroupVersionResource, names
 	return items, err
 }
 
-// common reports whether Kubernetes itself creates the object in a namespace, or deletes it automatically.
-func common(r schema.GroupVersionResource, o *unstructured.Unstructured) bool {
+// common reports whether Kubernetes itself creates the object in a namespace, or deletes it automatically. Helm does not delete
+// its hooks: the namespace is deleted with them, unless one is a claim or says that it must not be deleted.
+func common(r schema.GroupVersionResource, o *unstructured.Unstructured, deletesClaims bool) bool {
 	switch r.Resource {
 	case "events", "endpoints", "endpointslices", "leases", "controllerrevisions":
 		return true
@@ -155,7 +162,7 @@ func common(r schema.GroupVersionResource, o *unstructured.Unstructured) bool {
 		return o.GetName() == "kube-root-ca.crt"
 	}
 	return len(o.GetOwnerReferences()) > 0 || // the owner is checked instead
-		o.GetAnnotations()["helm.sh/hook"] != "" || // Helm does not delete its hooks
+		o.GetAnnotations()["helm.sh/hook"] != "" && (r == claimResource && deletesClaims || r != claimResource && !objects.Keeps(o)) ||
 		o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0
 }
 

@@ -71,7 +71,7 @@ type valueNames struct {
 // paramsOfOperations are parameters of single operations.
 type paramsOfOperations struct {
 	Eviction  bool `json:"eviction"`   // heal: pods are evicted, as their disruption budgets allow, instead of deleted
-	DeletePVC bool `json:"delete_pvc"` // terminate: also delete the volume claims that StatefulSets created
+	DeletePVC bool `json:"delete_pvc"` // terminate: also delete the volume claims
 }
 
 // repositoryAddresses are the attributes with addresses of repositories and registries. helm on a machine connects to them, too.

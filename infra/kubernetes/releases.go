@@ -246,13 +246,13 @@ func (w *work) refsOf(ctx context.Context, name string) ([]objects.Ref, error) {
 }
 
 // uninstallOne uninstalls a release. It succeeds if the release does not exist.
-func (w *work) uninstallOne(ctx context.Context, name string, wait bool) error {
+func (w *work) uninstallOne(ctx context.Context, name string, wait, keepClaims bool) error {
 	now, err := w.find(ctx, name)
 	if err != nil || now == nil {
 		return err
 	}
 	err = w.takeUp(ctx, func() error {
-		return w.helm.Uninstall(ctx, helmclient.Uninstall{Name: w.named(name), Description: w.mark(),
+		return w.helm.Uninstall(ctx, helmclient.Uninstall{Name: w.named(name), Description: w.mark(), KeepClaims: keepClaims,
 			Wait: helmclient.Wait{Ready: wait, Timeout: w.cfg.Gone}})
 	})
 	if errors.Is(err, helmclient.ErrNotFound) {

@@ -20,14 +20,14 @@ import (
 type removal struct {
 	grace     time.Duration // time for pods to end; 0: their own terminationGracePeriodSeconds
 	force     bool          // no time at all
-	deletePVC bool
+	deletePVC bool          // and the volume claims
 }
 
 // defaultGrace is the time for pods to end in a graceful termination whose request gives none.
 const defaultGrace = 2 * time.Minute
 
 func (w *work) removal() removal {
-	r := removal{deletePVC: w.design.DeletePVC, force: w.op.Terminate.TerminationType == vnflcm.TerminateForceful}
+	r := removal{force: w.op.Terminate.TerminationType == vnflcm.TerminateForceful}
 	if r.force {
 		return r
 	}
@@ -42,8 +42,10 @@ func (w *work) removal() removal {
 // until they and their pods no longer exist, and removes the charts and repositories. A forceful termination gives pods
 // no time to end; a graceful one gracefulTerminationTimeout seconds, by default 120.
 //
-// Volume claims that StatefulSets have created contain the VNF's data and stay, unless additionalParams.delete_pvc is
-// true. The namespace is removed if it was created for the VNF and contains no objects of other clients.
+// Volume claims contain the VNF's data and stay, unless additionalParams.delete_pvc is true: those of StatefulSets, of charts,
+// of hooks and of manifests. Other objects with the annotation helm.sh/resource-policy: keep stay as well. The namespace is
+// removed if it was created for the VNF and contains neither these nor objects of other clients. A warning of the operation
+// names what is left.
 func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -57,13 +59,19 @@ func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	if w.helm != nil {
-		return vnflcm.Do(ctx, op, "forget-charts", "", w.forget)
+		if err := vnflcm.Do(ctx, op, "forget-charts", "", w.forget); err != nil {
+			return err
+		}
 	}
-	return nil
+	return w.warnOfLeft(ctx)
 }
 
 func (w *work) removeAll(ctx context.Context) error {
 	how := w.removal()
+	var err error
+	if how.deletePVC, err = w.deletesClaims(ctx); err != nil {
+		return err
+	}
 	if w.helm != nil {
 		w.keepUnfinished(ctx)
 	}
@@ -71,6 +79,9 @@ func (w *work) removeAll(ctx context.Context) error {
 	if apierrors.IsForbidden(err) && !how.deletePVC {
 		w.op.Log.WarnContext(ctx, "the volume claims of StatefulSets cannot be listed: they stay", "error", err)
 		err = nil
+	}
+	if err == nil {
+		err = w.leaveData(ctx, claims, how)
 	}
 	if err != nil {
 		return err
@@ -91,10 +102,48 @@ func (w *work) removeAll(ctx context.Context) error {
 		if err := w.deleteClaims(ctx, claims); err != nil {
 			return err
 		}
-	} else if len(claims) > 0 {
-		w.op.Log.InfoContext(ctx, "volume claims stay: delete_pvc is not set", "claims", claims)
 	}
 	return w.op.State().Delete(ctx, objectsKey)
+}
+
+// removeReleases uninstalls releases, the last first, and waits until their pods no longer exist.
+func (w *work) removeReleases(ctx context.Context, names []string, how removal) error {
+	pods, err := w.podsNow(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := len(names) - 1; i >= 0; i-- {
+		w.op.Report(ctx, "uninstall release "+names[i])
+		if err := w.uninstallOne(ctx, names[i], true, !how.deletePVC); err != nil {
+			if errors.Is(err, ErrForeignRelease) {
+				w.op.Log.WarnContext(ctx, "left alone", "reason", err)
+				continue
+			}
+			errs = append(errs, fmt.Errorf("release %s: %w", names[i], err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return w.withHeld(ctx, err)
+	}
+	return w.podsGone(ctx, pods, how)
+}
+
+// leaveData stores which objects stay because of their data.
+func (w *work) leaveData(ctx context.Context, claims []objects.Ref, how removal) error {
+	refs, err := w.storedObjects(ctx)
+	if err != nil {
+		return err
+	}
+	staying, err := w.staying(ctx, slices.Concat(refs, claims), how.deletePVC)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	for _, r := range staying {
+		texts = append(texts, r.String())
+	}
+	return w.leave(ctx, texts)
 }
 
 // forget removes repositories and charts.

@@ -28,9 +28,11 @@ func (w *work) undo(ctx context.Context, err error, releases []string) error {
 	errs := []error{w.withState(ctx, err, refs, func(o *objects.Object) bool {
 		return slices.Contains(releases, o.GetAnnotations()["meta.helm.sh/release-name"]) || o.GetAnnotations()["helm.sh/hook"] != ""
 	})}
+	deletesClaims, unknown := w.deletesClaims(context.WithoutCancel(ctx))
+	errs = append(errs, unknown)
 	for _, name := range slices.Backward(releases) {
 		errs = append(errs, undoing(ctx, "release "+name+" could not be uninstalled", func(ctx context.Context) error {
-			err := w.uninstallOne(ctx, name, false)
+			err := w.uninstallOne(ctx, name, false, !deletesClaims)
 			if errors.Is(err, ErrForeignRelease) {
 				return nil
 			}
@@ -67,6 +69,13 @@ func (w *work) undoApply(ctx context.Context, err error) error {
 	}
 	err = w.withState(ctx, err, refs, func(o *objects.Object) bool { return o.GetLabels()[objects.Label] == w.op.InstanceID })
 	return errors.Join(err, undoing(ctx, "the objects could not be removed", func(ctx context.Context) error {
+		deletesClaims, err := w.deletesClaims(ctx)
+		if err == nil {
+			refs, err = w.withoutData(ctx, refs, deletesClaims)
+		}
+		if err != nil {
+			return err
+		}
 		return w.objects.Delete(ctx, refs, objects.DeleteOptions{Owner: w.owner()})
 	}))
 }

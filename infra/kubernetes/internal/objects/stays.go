@@ -1,0 +1,37 @@
+package objects
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// keepPolicy is the annotation of objects that Helm does not delete if its value is "keep". In manifests it means the same.
+const keepPolicy = "helm.sh/resource-policy"
+
+// Keeps reports whether an object says that it must not be deleted.
+func Keeps(o *Object) bool { return o.GetAnnotations()[keepPolicy] == "keep" }
+
+// IsClaim reports whether an object is a PersistentVolumeClaim.
+func (r Ref) IsClaim() bool { return r.gvk().GroupKind() == claimKind.GroupKind() }
+
+// Staying returns the objects among refs that exist and that a termination leaves, with their UIDs: claims, and objects that say
+// that they must not be deleted. Objects that are deleted with their owner, and objects that the client may not read, are not
+// among them.
+func (c *Client) Staying(ctx context.Context, refs []Ref) ([]Ref, error) {
+	found := make([]*Object, len(refs))
+	err := each(ctx, refs, func(ctx context.Context, i int, r Ref) (err error) {
+		found[i], err = c.Get(ctx, r)
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return err
+	})
+	var out []Ref
+	for _, o := range found {
+		if o != nil && len(o.GetOwnerReferences()) == 0 && (RefOf(o).IsClaim() || Keeps(o)) {
+			out = append(out, RefOf(o))
+		}
+	}
+	return out, err
+}
