@@ -42,7 +42,9 @@
 // the time keep what the release has, and fields that other clients have changed stay. The archive of a chart of a repository
 // is kept with the instance, so that later operations do not need the repository.
 //
-// Terminating deletes volume claims only with additionalParams.delete_pvc, and names what is left in a warning of the operation.
+// A heal of the whole VNF replaces only workloads, after dry runs have shown that the cluster accepts their replacements
+// (ErrRefused). Claims, Secrets and everything else stay. Terminating deletes claims only with additionalParams.delete_pvc, and
+// names what is left in a warning of the operation.
 //
 // # When it fails
 //

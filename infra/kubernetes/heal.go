@@ -13,7 +13,10 @@ import (
 
 // Heal implements vnflcm.InfraDriver. It deletes the pods of chosen VNFCs, or evicts them with
 // additionalParams.eviction, and waits for their replacements; it creates bare pods again. Healing the whole VNF
-// removes and recreates all of it, at the current scale levels; volume claims of StatefulSets stay.
+// recreates its workloads as they ran, at the current scale levels: each release is upgraded in place, to the same version
+// of its chart and the same values, and manifests are applied again. All other objects stay, and with them the data.
+// Nothing is removed unless the charts can be had and rendered, and dry runs show that the cluster accepts all objects
+// (ErrRefused).
 func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -21,10 +24,7 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	defer w.close()
 	if op.WholeVNF() {
-		if err := vnflcm.Do(ctx, op, "remove", "", w.removeFormer); err != nil {
-			return err
-		}
-		return w.make(ctx)
+		return w.healAll(ctx)
 	}
 	if err := w.readyStep(ctx, "replace-pods", w.replace); err != nil {
 		return err
@@ -79,28 +79,4 @@ func (w *work) lost(kept []*objects.Object, there []objects.Pod) []objects.Pod {
 		}
 	}
 	return out
-}
-
-// removeFormer removes the objects from before the operation, and not those that it has created.
-func (w *work) removeFormer(ctx context.Context) error {
-	var former []string
-	for _, r := range w.design.releases {
-		now, err := w.find(ctx, r.name)
-		if err != nil {
-			return err
-		}
-		if now != nil && now.Description != w.mark() {
-			former = append(former, r.name)
-		}
-	}
-	switch {
-	case w.helm == nil:
-		return w.removeObjects(ctx, removal{})
-	case len(former) == 0:
-		return nil
-	}
-	if err := w.keepCharts(ctx); err != nil { // before anything is removed
-		return err
-	}
-	return w.removeReleases(ctx, former, removal{})
 }

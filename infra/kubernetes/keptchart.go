@@ -137,20 +137,6 @@ func (w *work) download(ctx context.Context, c helmclient.Chart) (archive []byte
 	return os.ReadFile(file) //nolint:gosec // Pull has made it in our directory
 }
 
-// keepCharts makes sure that the charts of releases which exist can be installed again.
-func (w *work) keepCharts(ctx context.Context) error {
-	for _, r := range w.design.releases {
-		now, err := w.find(ctx, r.name)
-		if err == nil && now != nil {
-			_, err = w.chart(ctx, r, now)
-		}
-		if err != nil {
-			return fmt.Errorf("release %s: %w", r.name, err)
-		}
-	}
-	return nil
-}
-
 // forgetCharts removes the kept charts. A store that does not answer does not prevent termination.
 func (w *work) forgetCharts(ctx context.Context) error {
 	w.deleteCharts(ctx, w.op)

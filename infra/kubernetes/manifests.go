@@ -60,6 +60,13 @@ func (w *work) apply(ctx context.Context) error {
 		if err := w.storeObjects(ctx, objects.Refs(all)); err != nil {
 			return err
 		}
+		if w.op.Kind == vnflcm.OpHeal {
+			ran, err := w.asRan(ctx, objects.Manifest{Objects: all, Refs: objects.Refs(all)})
+			if err != nil {
+				return err
+			}
+			all = ran.Objects
+		}
 		if err := w.objects.Apply(ctx, all, w.owner()); err != nil {
 			return w.undoApply(ctx, err)
 		}

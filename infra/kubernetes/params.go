@@ -70,8 +70,9 @@ type valueNames struct {
 
 // paramsOfOperations are parameters of single operations.
 type paramsOfOperations struct {
-	Eviction  bool `json:"eviction"`   // heal: pods are evicted, as their disruption budgets allow, instead of deleted
-	DeletePVC bool `json:"delete_pvc"` // terminate: also delete the volume claims
+	Eviction       bool     `json:"eviction"`        // heal: pods are evicted, as their disruption budgets allow, instead of deleted
+	IgnoreFindings []string `json:"ignore_findings"` // heal of the whole VNF: objects that the cluster would refuse, such as "Deployment shop/web"
+	DeletePVC      bool     `json:"delete_pvc"`      // terminate: also delete the volume claims
 }
 
 // repositoryAddresses are the attributes with addresses of repositories and registries. helm on a machine connects to them, too.

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"cmp"
 	"context"
 	"reflect"
 
@@ -12,23 +11,32 @@ import (
 // upgradeOne makes a revision of a release in which only that differs from the revision before the operation what the
 // operation is for. now is the newest revision.
 func (w *work) upgradeOne(ctx context.Context, r release, request helmclient.Install, now *helmclient.Release, orInstall bool) error {
-	was, err := w.was(ctx, r.name)
+	u, err := w.upgradeOf(ctx, r, request, now, orInstall)
 	if err != nil {
 		return err
-	}
-	u := helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseReset, OrInstall: orInstall, MaxHistory: was.historyFrom(now)}
-	if now.State != helmclient.Uninstalled && now.State != helmclient.Uninstalling {
-		revision := cmp.Or(was.Revision, now.Revision)
-		values, err := w.changeOf(ctx, r, revision)
-		if err != nil {
-			return err
-		}
-		u = w.onlyChange(u, revision, values)
 	}
 	return w.takeUp(ctx, func() error {
 		_, err := w.helm.Upgrade(ctx, u)
 		return err
 	})
+}
+
+// upgradeOf returns Helm's request for upgradeOne.
+func (w *work) upgradeOf(ctx context.Context, r release, request helmclient.Install, now *helmclient.Release, orInstall bool) (helmclient.Upgrade, error) {
+	was, err := w.was(ctx, r.name)
+	if err != nil {
+		return helmclient.Upgrade{}, err
+	}
+	u := helmclient.Upgrade{Install: request, Reuse: helmclient.ReuseReset, OrInstall: orInstall, MaxHistory: was.historyFrom(now)}
+	if now.State == helmclient.Uninstalled || now.State == helmclient.Uninstalling {
+		return u, nil
+	}
+	revision := w.revisionBefore(was, now)
+	values, err := w.changeOf(ctx, r, revision)
+	if err != nil {
+		return u, err
+	}
+	return w.onlyChange(u, revision, values), nil
 }
 
 // onlyChange limits an upgrade to what its values change: a post-renderer applies to a revision of the release, as its
@@ -54,7 +62,7 @@ func (w *work) onlyChange(u helmclient.Upgrade, revision int, values releaseValu
 		if err != nil {
 			return nil, err
 		}
-		if had, err = w.objects.Refresh(ctx, had); err != nil {
+		if had, err = w.asRan(ctx, had); err != nil {
 			return nil, err
 		}
 		out := objects.Change{Before: before, After: after, Again: again}.Apply(had)

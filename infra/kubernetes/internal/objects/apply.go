@@ -94,13 +94,19 @@ func (c *Client) retry(ctx context.Context, r Ref, again func(error) bool, try f
 
 // mine is a copy with the owner's label, and without what only the API server may say.
 func mine(o *Object, owner Owner) *Object {
-	o = o.DeepCopy()
+	o = given(o)
 	labels := o.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	labels[Label] = owner.Instance
 	o.SetLabels(labels)
+	return o
+}
+
+// given is a copy without what only the API server may say.
+func given(o *Object) *Object {
+	o = o.DeepCopy()
 	for _, name := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", name)
 	}

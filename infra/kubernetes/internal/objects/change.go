@@ -25,6 +25,16 @@ func (c *Client) Manifest(ctx context.Context, name string, text []byte, namespa
 	return Manifest{all, Refs(placed)}, err
 }
 
+// Placed returns copies of the objects with their namespaces.
+func (m Manifest) Placed() []*Object {
+	out := make([]*Object, len(m.Objects))
+	for i, o := range m.Objects {
+		out[i] = o.DeepCopy()
+		out[i].SetNamespace(m.Refs[i].Namespace)
+	}
+	return out
+}
+
 // at returns the fields of an object, absent if the manifest does not have it.
 func (m Manifest) at(r Ref) any {
 	for i := range m.Refs {
