@@ -61,7 +61,10 @@ func TestStorage(t *testing.T) {
 func TestCredentialsStay(t *testing.T) {
 	t.Parallel()
 	redirect := func(other string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+r.URL.Path, http.StatusFound) }
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", other+r.URL.Path)
+			w.WriteHeader(http.StatusFound)
+		}
 	}
 	for name, c := range map[string]struct {
 		first   func(other string) http.HandlerFunc
