@@ -3,6 +3,7 @@ package readiness
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func About(o *unstructured.Unstructured, r Related) helmclient.Object {
 	out.Events = slices.DeleteFunc(warnings(r.Events, about), func(text string) bool {
 		return slices.ContainsFunc(out.Pods, func(said string) bool {
 			_, why, _ := strings.Cut(said, ": "+failedCreate+": ")
-			return why != "" && strings.Contains(text, why)
+			return why != "" && strings.Contains(withoutNames(text), withoutNames(why))
 		})
 	})
 	return out
@@ -317,12 +318,20 @@ func warnings(events []unstructured.Unstructured, about map[types.UID]bool) []st
 	slices.SortStableFunc(list, func(a, b said) int { return strings.Compare(a.when, b.when) })
 	var out []string
 	for i := len(list) - 1; i >= 0 && len(out) < maxEvents; i-- {
-		if !slices.Contains(out, list[i].what) {
+		if !slices.ContainsFunc(out, func(later string) bool { return withoutNames(later) == withoutNames(list[i].what) }) {
 			out = append(out, list[i].what)
 		}
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// podNames matches the name of a pod that a controller could not create. Each attempt has another name.
+var podNames = regexp.MustCompile(`pods "[^"]*"`)
+
+// withoutNames returns a text that is the same for every attempt to create a pod. The API server joins events that are alike.
+func withoutNames(text string) string {
+	return podNames.ReplaceAllString(strings.Replace(text, "(combined from similar events): ", "", 1), "pods")
 }
 
 func sentence(reason, message string) string {

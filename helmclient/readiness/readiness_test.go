@@ -106,6 +106,8 @@ func TestBetween(t *testing.T) {
 		},
 		Events: []unstructured.Unstructured{
 			object(`{apiVersion: v1, kind: Event, type: Warning, reason: FailedCreate, message: "Error creating: pods \"web-2-x\" is forbidden: exceeded quota: few", involvedObject: {uid: r2}}`),
+			object(`{apiVersion: v1, kind: Event, type: Warning, reason: FailedCreate, message: "Error creating: pods \"web-2-y\" is forbidden: exceeded quota: few", involvedObject: {uid: r2}}`),
+			object(`{apiVersion: v1, kind: Event, type: Warning, reason: FailedCreate, message: "(combined from similar events): Error creating: pods \"web-2-z\" is forbidden: exceeded quota: few", involvedObject: {uid: r2}}`),
 			object(`{apiVersion: v1, kind: Event, type: Normal, reason: WaitForFirstConsumer, message: waiting, involvedObject: {kind: PersistentVolumeClaim, uid: c1}}`),
 			object(`{apiVersion: v1, kind: Event, type: Normal, reason: ProvisioningSucceeded, involvedObject: {kind: PersistentVolumeClaim, uid: c1}}`),
 		},
