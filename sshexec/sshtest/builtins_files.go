@@ -130,7 +130,11 @@ func mkdir(_ context.Context, p *Process) int {
 				return err
 			}
 		}
-		if err := p.FS.Mkdir(at, mode); err != nil || !found.has('m') {
+		err := p.FS.Mkdir(at, mode)
+		if errors.Is(err, fs.ErrExist) && found.has('p') {
+			return p.FS.MkdirAll(at, mode) // another process was faster
+		}
+		if err != nil || !found.has('m') {
 			return err
 		}
 		return p.FS.Chmod(at, mode)

@@ -1,6 +1,7 @@
 package sshtest
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -168,7 +169,11 @@ func (u *userFs) MkdirAll(name string, perm os.FileMode) error {
 	if err := u.MkdirAll(path.Dir(name), perm); err != nil {
 		return err
 	}
-	return u.Mkdir(name, perm)
+	err := u.Mkdir(name, perm)
+	if info, other := u.Stat(name); errors.Is(err, fs.ErrExist) && other == nil && info.IsDir() {
+		return nil // another process was faster
+	}
+	return err
 }
 
 func (u *userFs) Remove(name string) error {
