@@ -8,10 +8,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
+
+	"github.com/spf13/afero"
+	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
 // cluster is a Kubernetes cluster on machines.
@@ -53,18 +58,50 @@ func (s site) Kubelet(n *kubeapi.Node) (runs, ready bool) {
 	return m != nil && s.w.reports(s.c, m), s.w.ready(s.c, n)
 }
 
-// serverCertificate is the certificate of the API server on a machine. It is made once, as by kubeadm.
+// serverCertificate is the certificate of the API server on a machine. The server reads it when it starts: a change of its manifest
+// starts it again. A node that joins has an API server before it has a manifest.
 func (w *World) serverCertificate(c *cluster, m *machine) (tls.Certificate, error) {
-	key := m.ID + " " + c.ID + " " + m.Node
+	files := w.files[m.ID]()
+	manifest, _ := afero.ReadFile(files, manifests+"kube-apiserver.yaml")
+	key := m.ID + " " + c.ID + " " + m.Node + " " + string(manifest)
 	cert, made := w.certificates[key]
 	if made {
 		return cert, nil
 	}
-	cert, err := c.ServerCertificate(m.Node, m.Address, w.nowFunc())
+	crt, err1 := afero.ReadFile(files, "/etc/kubernetes/pki/apiserver.crt")
+	secret, err2 := afero.ReadFile(files, "/etc/kubernetes/pki/apiserver.key")
+	pair := pki.Pair{Cert: string(crt), Key: string(secret)}
+	if len(manifest) == 0 || errors.Join(err1, err2) != nil {
+		var err error
+		if pair, err = c.ServerCertificate(m.Node, m.Address, w.nowFunc(), time.Time{}); err != nil {
+			return tls.Certificate{}, err
+		}
+	}
+	cert, err := tls.X509KeyPair([]byte(pair.Cert), []byte(pair.Key))
 	if err == nil {
 		w.certificates[key] = cert
 	}
 	return cert, err
+}
+
+// manifests is where the kubelet looks for static pods.
+const manifests = "/etc/kubernetes/manifests/"
+
+// MirrorPod returns the object that shows a static pod of a node, nil if there is none.
+func (s site) MirrorPod(name string) kubeapi.Object {
+	for _, m := range s.w.state.Machines {
+		component, found := strings.CutSuffix(name, "-"+m.Node)
+		if !found || m.Cluster != s.c.ID || m.Node == "" || !m.runs("kubelet") {
+			continue
+		}
+		text, err := afero.ReadFile(s.w.files[m.ID](), manifests+component+".yaml")
+		var pod kubeapi.Object
+		if err != nil || yaml.Unmarshal(text, &pod) != nil {
+			return nil
+		}
+		return kubeapi.Mirror(pod, name)
+	}
+	return nil
 }
 
 // clusterOf finds the cluster that a kubeconfig is of, and fails if its certificate is not accepted there.

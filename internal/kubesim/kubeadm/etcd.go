@@ -19,7 +19,7 @@ func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
 	if err != nil {
 		return err
 	}
-	files, err := etcd.Files(of.CA, name, addr, c.w.Now())
+	files, err := etcd.Files(of.CA, name, addr, c.w.Now(), c.w.Now().Add(validity))
 	if err != nil {
 		return err
 	}

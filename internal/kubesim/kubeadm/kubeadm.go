@@ -1,4 +1,4 @@
-// Package kubeadm simulates the program: init, join, reset, tokens and certificates, with the members of etcd that it adds and removes.
+// Package kubeadm simulates the program: init, join, reset, tokens and certificates with their renewal, with the members of etcd that it adds and removes.
 // It refuses what kubeadm refuses of a machine, of its arguments (package kubeadmconf) and of credentials, and every other command. A
 // join of a control-plane node that is cut short leaves its etcd member, as with kubeadm.
 package kubeadm
@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -82,6 +83,7 @@ func Run(ctx context.Context, p *program.Call, w World) error {
 		run   func(context.Context, []string) error
 	}{
 		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", func(_ context.Context, args []string) error { return kubeadmconf.Validate(c.Call, args) }}, {"reset", c.reset},
+		{"certs renew all", func(_ context.Context, args []string) error { return c.renewCertificates(args) }},
 		{"token create", c.tokenCreate}, {"token list", c.tokenList},
 	} {
 		words := strings.Fields(verb.words)
@@ -157,7 +159,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err := c.writeEtcdFiles(&cl.Etcd, o.Name, o.Advertise); err != nil {
 		return err
 	}
-	if err := c.writeFiles(cl, true); err != nil {
+	if err := c.writeFiles(cl, Machine{Address: address}, o.Name, true); err != nil {
 		return err
 	}
 	if err := program.Pause(ctx, c.w.Takes()); err != nil {
@@ -222,22 +224,21 @@ func newCluster(o *kubeadmconf.InitOptions, now time.Time) (*Cluster, error) {
 }
 
 // writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.
-func (c *call) writeFiles(cl *Cluster, controlPlane bool) error {
+func (c *call) writeFiles(cl *Cluster, m Machine, node string, controlPlane bool) error {
 	files := map[string]string{"kubelet.conf": cl.ID, "pki/ca.crt": cl.CA}
 	if controlPlane {
-		admin, err := cl.Kubeconfig("kubernetes-admin", kubeapi.Administrators, c.w.Now())
+		more, err := c.controlPlaneFiles(cl, m, node)
 		if err != nil {
 			return err
 		}
-		files["admin.conf"], files["pki/ca.key"] = admin, cl.CAKey
-		files["manifests/kube-apiserver.yaml"], files["manifests/etcd.yaml"] = cl.ID, cl.ID
+		maps.Copy(files, more)
 	}
 	for name, content := range files {
-		if err := c.Write("/etc/kubernetes/"+name, content, 0o600); err != nil {
+		if err := c.Write(directory+name, content, 0o600); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.writeKubeletFile(cl, node)
 }
 
 // certificateTTL is how long the certificates stay that upload-certs put into the cluster.

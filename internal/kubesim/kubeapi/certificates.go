@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -27,8 +26,8 @@ func (c *Cluster) issue(template *x509.Certificate, now time.Time) (certPEM, key
 }
 
 // ServerCertificate makes a certificate for an API server, with the names that kubeadm puts into it.
-func (c *Cluster) ServerCertificate(node string, address netip.Addr, now time.Time) (tls.Certificate, error) {
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+func (c *Cluster) ServerCertificate(node string, address netip.Addr, now, until time.Time) (pki.Pair, error) {
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}, NotAfter: until, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", node}}
 	names := append([]string{"10.96.0.1", address.String()}, c.CertSANs...)
 	if host, _, err := net.SplitHostPort(c.Endpoint); err == nil {
@@ -42,10 +41,7 @@ func (c *Cluster) ServerCertificate(node string, address netip.Addr, now time.Ti
 		}
 	}
 	cert, key, err := c.issue(template, now)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair([]byte(cert), []byte(key))
+	return pki.Pair{Cert: cert, Key: key}, err
 }
 
 // Administrators is the group that admin.conf is of (kubeadm, since 1.29).
@@ -83,8 +79,8 @@ type kubeconfigUser struct {
 }
 
 // Kubeconfig makes a file with a client certificate for that user.
-func (c *Cluster) Kubeconfig(name, group string, now time.Time) (string, error) {
-	cert, key, err := c.issue(&x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{group}},
+func (c *Cluster) Kubeconfig(name, group string, now, until time.Time) (string, error) {
+	cert, key, err := c.issue(&x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{group}}, NotAfter: until,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, now)
 	if err != nil {
 		return "", err
@@ -107,6 +103,17 @@ func ReadKubeconfig(config []byte) (ca, client string, err error) {
 	}
 	pem, err := base64.StdEncoding.DecodeString(k.Clusters[0].Cluster.CA)
 	return string(pem), k.Users[0].User.Cert, err
+}
+
+// UserOf returns the certificate and the key of the one user of a kubeconfig (PEM).
+func UserOf(config []byte) (cert, key string, err error) {
+	var k kubeconfig
+	if err := yaml.Unmarshal(config, &k); err != nil || len(k.Users) != 1 {
+		return "", "", errors.Join(errors.New("error loading config file: invalid configuration"), err)
+	}
+	decodedCert, err1 := base64.StdEncoding.DecodeString(k.Users[0].User.Cert)
+	decodedKey, err2 := base64.StdEncoding.DecodeString(k.Users[0].User.Key)
+	return string(decodedCert), string(decodedKey), errors.Join(err1, err2)
 }
 
 // ClientCAs verify the certificates of clients.

@@ -52,6 +52,8 @@ func (q *request) load(p apiPath) (Object, bool) {
 			return nil, false
 		}
 		return q.c.nodeObject(n), true
+	case p.kind.Kind == "Pod" && p.namespace == "kube-system" && q.c.mirrorPod(p.name) != nil:
+		return q.c.mirrorPod(p.name), true
 	case p.kind.Kind == "Secret" && p.namespace == "kube-system" && strings.HasPrefix(p.name, tokenSecret):
 		return q.c.tokenSecret(p.name)
 	}

@@ -2,9 +2,11 @@
 package pki
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -20,16 +22,31 @@ type Pair struct {
 	Key  string `json:"key"`
 }
 
-// Issue signs a certificate; by itself without an issuer.
+// Issue signs a certificate; by itself without an issuer. The certificate is valid until the template's NotAfter; default ten years.
 func Issue(issuer *Pair, template *x509.Certificate, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, err
 	}
+	return sign(issuer, template, key, now)
+}
+
+// IssueRSA is Issue for a key of kubeadm's default type.
+func IssueRSA(issuer *Pair, template *x509.Certificate, now time.Time) (Pair, error) {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return Pair{}, err
+	}
+	return sign(issuer, template, key, now)
+}
+
+func sign(issuer *Pair, template *x509.Certificate, key crypto.Signer, now time.Time) (Pair, error) {
 	serial := make([]byte, 8)
 	_, _ = rand.Read(serial)
 	template.SerialNumber = new(big.Int).SetBytes(serial)
-	template.NotBefore, template.NotAfter = now.Add(-time.Hour), now.AddDate(10, 0, 0)
+	if template.NotBefore = now.Add(-time.Hour); template.NotAfter.IsZero() {
+		template.NotAfter = now.AddDate(10, 0, 0)
+	}
 	parent, signer := template, any(key)
 	if issuer != nil {
 		pair, err := tls.X509KeyPair([]byte(issuer.Cert), []byte(issuer.Key))
@@ -45,13 +62,13 @@ func Issue(issuer *Pair, template *x509.Certificate, now time.Time) (Pair, error
 	if err != nil {
 		return Pair{}, err
 	}
-	secret, err := x509.MarshalECPrivateKey(key)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return Pair{}, err
 	}
 	return Pair{
 		Cert: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		Key:  string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret})),
+		Key:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})),
 	}, nil
 }
 
@@ -59,4 +76,13 @@ func Issue(issuer *Pair, template *x509.Certificate, now time.Time) (Pair, error
 func NewCA(name string, now time.Time) (Pair, error) {
 	return Issue(nil, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}, now)
+}
+
+// Parse reads the first certificate of a PEM text.
+func Parse(text []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, errors.New("no PEM certificate")
+	}
+	return x509.ParseCertificate(block.Bytes)
 }
