@@ -103,6 +103,9 @@ var scenarios = []scenario{
 		name := "renamed"
 		return x.Modify(x.t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name, Metadata: vnflcm.KeyValuePairs{"site": "north"}}, "")
 	}},
+	{"maintain", running, func(x *toys, id string) (string, error) {
+		return x.Maintain(x.t.Context(), id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
+	}},
 	outAndIn,
 }
 

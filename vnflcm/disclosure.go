@@ -178,6 +178,7 @@ var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
+	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(PublicPaths(MaintainVnfRequest{})...)...)
 	return out
 })
 
@@ -191,6 +192,9 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 	d := &disclosure{standard: standardAttributes()[rec.Occ.Operation], secret: newPathSet(within(additionalParamsPath, secret)...),
 		public: newPathSet(slices.Concat(m.cfg.PublicParams, within(additionalParamsPath, public))...)}
 	out := rec.Occ
+	if request, is := rec.maintenance(); is {
+		out.OperationParams, _ = NewParams(request) // as it was read
+	}
 	out.Tenant = rec.VNF.Tenant
 	out.CanRollBack = rec.Occ.OperationState == FailedTemp && rec.canRollBack()
 	out.OperationParams.view = d

@@ -30,6 +30,7 @@ type Operation struct {
 	Terminate     *TerminateVnfRequest
 	ChangeExtConn *ChangeExtVnfConnectivityRequest
 	Modify        *VnfInfoModificationRequest
+	Maintain      *MaintainVnfRequest // Kind is OpModifyInfo
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest

@@ -13,7 +13,7 @@ const (
 	OpTerminate   LcmOperation = "TERMINATE"
 	// OpScaleToLevel scales several aspects. Drivers see an OpScale for each.
 	OpScaleToLevel LcmOperation = "SCALE_TO_LEVEL"
-	// OpModifyInfo changes attributes of the instance, but not its resources.
+	// OpModifyInfo changes attributes of the instance, or maintains the VNF (Manager.Maintain), but does not change its resources.
 	OpModifyInfo LcmOperation = "MODIFY_INFO"
 	// OpChangeExtConn needs a driver that is a ConnectivityChanger.
 	OpChangeExtConn LcmOperation = "CHANGE_EXT_CONN"

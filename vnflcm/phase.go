@@ -23,6 +23,8 @@ type phase struct {
 	scaling int
 	// A record phase changes the record of the instance and calls no driver.
 	record bool
+	// A maintenance phase calls this driver, which is a Maintainer.
+	maintainer string
 }
 
 // Names of infra phases; they are stored.
@@ -56,6 +58,9 @@ func (rec *operationRecord) due() string {
 // phases of an operation, in their order.
 func (rec *operationRecord) phases() []phase {
 	rollback := rec.Occ.OperationState == RollingBack
+	if _, is := rec.maintenance(); is {
+		return rec.maintenancePhases()
+	}
 	switch kind := rec.Occ.Operation; {
 	case kind == OpInstantiate && rollback:
 		return []phase{
@@ -185,6 +190,9 @@ func (r *run) journal(ctx context.Context, p phase) (map[string]Record, error) {
 func (s *session) doing(p phase) func(context.Context) error {
 	if p.infra != nil {
 		return func(ctx context.Context) error { return p.infra(s.infra, ctx, s.op) }
+	}
+	if p.maintainer != "" {
+		return s.maintaining(p.maintainer)
 	}
 	hook := p.hook
 	called, named := s.op.Flavour.Hooks[string(hook)]

@@ -104,7 +104,7 @@ type Previewer interface {
 }
 
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
-// ScaleVnfToLevelRequest, HealVnfRequest or TerminateVnfRequest. The errors are those of the operation. Hooks of drivers that are no
+// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest or MaintainVnfRequest. The errors are those of the operation. Hooks of drivers that are no
 // Previewer have one task without a name.
 func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
 	kind, request, prepare, err := previewed(request)
@@ -153,6 +153,8 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 		return OpHeal, r, nil, r.check()
 	case TerminateVnfRequest:
 		return OpTerminate, r, nil, nil
+	case MaintainVnfRequest:
+		return OpModifyInfo, r.stored(), nil, r.check()
 	}
 	return "", nil, nil, fmt.Errorf("%w: no preview of a %T", ErrNotSupported, request)
 }
@@ -191,13 +193,16 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 		}
 		return list, nil
 	}
-	called, named := s.op.Flavour.Hooks[string(p.hook)]
-	if !named {
+	name := p.maintainer
+	if name == "" {
+		name = s.op.Flavour.Hooks[string(p.hook)].Driver
+	}
+	if name == "" || p.maintainer != "" && !slices.Contains(s.maintainers(), name) {
 		return nil, nil
 	}
-	driver, tells := s.m.cfg.Mgmt[called.Driver].(Previewer)
+	driver, tells := s.m.cfg.Mgmt[name].(Previewer)
 	if !tells {
-		return []PlannedTask{{Phase: string(p.hook), Why: "the driver " + called.Driver + " does not tell what it does"}}, nil
+		return []PlannedTask{{Phase: string(p.hook), Why: "the driver " + name + " does not tell what it does"}}, nil
 	}
 	err = s.call(ctx, func() (err error) { list, err = driver.Preview(ctx, s.op); return err })
 	return list, err

@@ -207,11 +207,10 @@ func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind Lcm
 	if kind == OpModifyInfo {
 		return nil
 	}
-	want := Instantiated
-	if kind == OpInstantiate {
-		want = NotInstantiated
+	if kind != OpInstantiate {
+		return inst.instantiated()
 	}
-	if inst.Instance.InstantiationState != want {
+	if inst.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s", ErrState, inst.Instance.ID, inst.Instance.InstantiationState)
 	}
 	return nil
@@ -220,6 +219,9 @@ func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind Lcm
 // plan collects every fault of a request, from the Manager, the infra driver and each management driver. It changes
 // nothing. Without a fault, rec and inst describe what the operation will do.
 func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
+	if _, is := rec.maintenance(); is {
+		return m.planMaintenance(ctx, inst, rec)
+	}
 	if rec.Occ.Operation == OpModifyInfo {
 		return m.planModify(ctx, inst, rec)
 	}

@@ -182,7 +182,11 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 	case OpTerminate:
 		err = json.Unmarshal(raw, &op.Terminate)
 	case OpModifyInfo:
-		err = json.Unmarshal(raw, &op.Modify)
+		if request, is := rec.maintenance(); is {
+			op.Maintain = &request
+		} else {
+			err = json.Unmarshal(raw, &op.Modify)
+		}
 	case OpChangeExtConn:
 		err = json.Unmarshal(raw, &op.ChangeExtConn)
 	}

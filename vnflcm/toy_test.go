@@ -301,4 +301,21 @@ func (d *cluster) joinReplaced(ctx context.Context, op *vnflcm.Operation) error 
 	return d.join(ctx, op, op.Change.Replaced)
 }
 
+// Maintains makes the cluster a Maintainer of one task.
+func (d *cluster) Maintains(task vnflcm.MaintenanceTask) bool {
+	return task == vnflcm.RenewCertificates
+}
+
+// Maintain renews the certificate of one machine after the other.
+func (d *cluster) Maintain(ctx context.Context, op *vnflcm.Operation) error {
+	for _, v := range op.VNFCs {
+		certificate := "certificate " + v.ID
+		err := d.step(ctx, op, "renew", v.ID, func() bool { return d.nodes[op.InstanceID][certificate] == "renewed" }, func() { d.nodes[op.InstanceID][certificate] = "renewed" })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func keyOf(s vnflcm.StepInfo) string { return strings.Join([]string{s.Phase, s.Name, s.On}, "/") }
