@@ -323,6 +323,7 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/vnflcm/", v.handler)
 	mux.Handle("/preview/", v.handler)
+	mux.Handle("/maintenance/", v.handler)
 	v.pages.routes(mux)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,8 @@ var previewResources = map[string]methods{
 	"/vnf_instances/{id}/scale_to_level": {http.MethodPost: preview[vnflcm.ScaleVnfToLevelRequest]},
 	"/vnf_instances/{id}/heal":           {http.MethodPost: preview[vnflcm.HealVnfRequest]},
 	"/vnf_instances/{id}/terminate":      {http.MethodPost: preview[vnflcm.TerminateVnfRequest]},
+
+	"/vnf_instances/{id}/renew_certificates": {http.MethodPost: previewMaintenance(vnflcm.RenewCertificates)},
 }
 
 // preview answers what an operation would do.
@@ -29,7 +31,11 @@ func preview[R any](c *call) error {
 	if _, err := c.readBody(&req, mediaJSON); err != nil {
 		return err
 	}
-	p, err := c.manager.Preview(c.r.Context(), id, req)
+	return c.sendPreview(id, req)
+}
+
+func (c *call) sendPreview(id string, request any) error {
+	p, err := c.manager.Preview(c.r.Context(), id, request)
 	if err != nil {
 		return err
 	}

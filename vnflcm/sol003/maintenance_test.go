@@ -1,0 +1,112 @@
+package sol003_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+)
+
+// keeper is a driver that only renews certificates.
+type keeper struct{ vnflcm.NoopDriver }
+
+func (keeper) Maintains(task vnflcm.MaintenanceTask) bool { return task == vnflcm.RenewCertificates }
+
+func (keeper) Validate(_ context.Context, op *vnflcm.Operation) error {
+	if op.Maintain != nil && strings.Contains(string(op.Maintain.AdditionalParams.Reveal()), "wrong") {
+		return &vnflcm.ParamError{Path: "additionalParams.wrong", Reason: "is wrong"}
+	}
+	return nil
+}
+
+func (keeper) Maintain(ctx context.Context, op *vnflcm.Operation) error {
+	return vnflcm.Do(ctx, op, "renew", "", func(context.Context) error { return nil })
+}
+
+// kept makes the toy a VNF whose VNFD names the keeper for a hook.
+func kept(t *testing.T) func(*vnflcm.Config) {
+	t.Helper()
+	dir, files := t.TempDir(), maps.Clone(toyPackage)
+	const definitions = "Definitions/simple.yaml"
+	text := strings.Replace(string(files[definitions].Data), "interfaces: {Vnflcm: {instantiate: []}}",
+		"artifacts: {keeper: {type: tosca.artifacts.Implementation.Python, file: top.yaml}}\n      interfaces: {Vnflcm: {instantiate_end: {implementation: keeper}}}", 1)
+	files[definitions] = &fstest.MapFile{Data: []byte(text)}
+	must(t, os.CopyFS(filepath.Join(dir, "toy"), files))
+	return func(c *vnflcm.Config) {
+		c.Packages, c.Mgmt = vnflcm.DirPackages(dir), map[string]vnflcm.MgmtDriver{"keeper": keeper{}}
+	}
+}
+
+// TestMaintenance: a maintenance task is answered with the URI of its occurrence, which both versions show as MODIFY_INFO.
+func TestMaintenance(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, kept(t), sol003.Options{})
+	uri := x.running("v1")
+	task := "/maintenance/v1/vnf_instances/" + uri[strings.LastIndex(uri, "/")+1:] + "/renew_certificates"
+	a := x.send("POST", task, `{"additionalParams":{"password":"`+canary+`"}}`, 202)
+	location := a.Header.Get("Location")
+	for _, uri := range []string{location, strings.Replace(location, "/v2/", "/v1/", 1)} {
+		occurrence := x.await(uri, vnflcm.Completed)
+		if occurrence.object()["operation"] != "MODIFY_INFO" || strings.Contains(occurrence.body, canary) {
+			t.Errorf("%s: %s", uri, occurrence.body)
+		}
+		want := object{"task": "renew_certificates", "additionalParams": object{"password": "***"}}
+		if diff := cmp.Diff(any(want), occurrence.object()["operationParams"]); diff != "" {
+			t.Errorf("%s: operationParams:\n%s", uri, diff)
+		}
+	}
+	got := x.send("POST", "/preview"+strings.TrimPrefix(task, "/maintenance"), `{}`, 200).object()
+	want := []any{object{"number": float64(1), "phase": "maintain:keeper", "purpose": "the driver keeper does not tell what it does"}}
+	if diff := cmp.Diff(any(want), got["tasks"]); diff != "" || got["operation"] != "MODIFY_INFO" {
+		t.Errorf("the preview is of %v:\n%s", got["operation"], diff)
+	}
+}
+
+// TestMaintenanceRefused: a task is refused as other tasks are, and its preview too.
+func TestMaintenanceRefused(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, kept(t), sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+		if r.Header.Get("X-Tenant") == "" {
+			return sol003.Principal{}, errors.New("unknown")
+		}
+		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
+	}})
+	created := x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+toyVNFD+`"}`, 201, "X-Tenant", "a").Header.Get("Location")
+	id := created[strings.LastIndex(created, "/")+1:]
+	running := x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+toyVNFD+`"}`, 201, "X-Tenant", "a").Header.Get("Location")
+	begun := x.send("POST", running+"/instantiate", `{"flavourId":"simple"}`, 202, "X-Tenant", "a").Header.Get("Location")
+	if _, err := x.Wait(t.Context(), begun[strings.LastIndex(begun, "/")+1:]); err != nil {
+		t.Fatal(err)
+	}
+	runs := running[strings.LastIndex(running, "/")+1:]
+	for name, c := range map[string]struct {
+		method, id, task, body, tenant string
+		want                           int
+	}{
+		"without credentials":    {"POST", runs, "renew_certificates", `{}`, "", 401},
+		"of another tenant":      {"POST", runs, "renew_certificates", `{}`, "b", 404},
+		"before instantiating":   {"POST", id, "renew_certificates", `{}`, "a", 409},
+		"with a wrong parameter": {"POST", runs, "renew_certificates", `{"additionalParams":{"wrong":1}}`, "a", 422},
+		"that is no JSON":        {"POST", runs, "renew_certificates", `{`, "a", 400},
+		"that is unknown":        {"POST", runs, "paint", `{}`, "a", 404},
+		"by a method without it": {"GET", runs, "renew_certificates", "", "a", 405},
+		"of an unknown instance": {"POST", "none", "renew_certificates", `{}`, "a", 404},
+		"by another method":      {"PUT", runs, "renew_certificates", `{}`, "a", 405},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, prefix := range []string{"/maintenance/v1", "/preview/v1"} {
+				x.send(c.method, prefix+"/vnf_instances/"+c.id+"/"+c.task, c.body, c.want, "X-Tenant", c.tenant)
+			}
+		})
+	}
+}
