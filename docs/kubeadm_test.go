@@ -216,11 +216,16 @@ func TestKubeadmSteps(t *testing.T) {
 				v.must(t, op, err)
 			}
 		}
+		op, err = v.Maintain(ctx, id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
+		v.must(t, op, err)
 		op, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
 		v.must(t, op, err)
 		for name := range v.steps {
 			if rest, ok := strings.CutPrefix(name, "balance-"); ok && len(rest) == 8 {
 				name = "balance" // followed by a digest
+			}
+			if rest := strings.TrimRight(name, "0123456789"); strings.HasPrefix(name, "lead-") {
+				name = rest + "N" // the number of a control-plane node
 			}
 			steps[name] = true
 		}

@@ -372,3 +372,18 @@ func TestClusterEndsBeforeCNF(t *testing.T) {
 	}
 	p.send("DELETE", cnf, nil, 204)
 }
+
+// TestMaintenance renews the certificates of a cluster.
+func TestMaintenance(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	cluster := p.create(sampleVNFD)
+	p.do(cluster+"/instantiate", request(t, "instantiate_sandbox.json"))
+	task := func(kind string) string {
+		return strings.Replace(cluster, "/vnflcm/v2/", kind, 1) + "/renew_certificates"
+	}
+	if _, preview := p.send("POST", task("/preview/v1/"), map[string]any{}, 200); !strings.Contains(fmt.Sprint(preview["tasks"]), "restart-etcd") {
+		t.Errorf("preview: %v", preview)
+	}
+	p.do(task("/maintenance/v1/"), map[string]any{})
+}

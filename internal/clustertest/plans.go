@@ -57,13 +57,15 @@ func (l *Lab) start(m *vnflcm.Manager, id string, request any) (string, error) {
 		return m.Heal(ctx, id, r)
 	case vnflcm.TerminateVnfRequest:
 		return m.Terminate(ctx, id, r)
+	case vnflcm.MaintainVnfRequest:
+		return m.Maintain(ctx, id, r)
 	}
 	return "", errors.ErrUnsupported
 }
 
-// isHook reports whether a phase is a hook of the driver, not a phase of the sandbox.
+// isHook reports whether a phase is a hook or a maintenance task of the driver, not a phase of the sandbox.
 func isHook(phase string) bool {
-	return strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
+	return strings.HasPrefix(phase, string(vnflcm.MaintenancePhase)+":") || strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
 }
 
 // plannedSteps returns the steps of a plan. It leaves out a step with a condition unless the step has run. Two tasks with opposite

@@ -86,6 +86,9 @@ var scenarios = []scenario{
 	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
 	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
+	{"renew certificates", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Maintain(ctx, id, renewal)
+	}, "complex", nil, nil, false},
 	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}, "", nil, nil, false},
@@ -138,6 +141,7 @@ func (p prepared) open(t *testing.T) (l *lab, instance string) {
 type outcome struct {
 	Nodes     []string // machine, role, readiness
 	Etcd      []string // machine, whether its member votes and is healthy
+	Renewed   []string // machine, static pod: whether its manifest was changed by a renewal
 	HostFiles []string // machine: the machines that its hosts file names
 	Instance  vnflcm.InstantiationState
 	VIMs      int
@@ -164,6 +168,7 @@ func (l *lab) outcome(id string) outcome {
 		out.HostFiles = append(out.HostFiles, h.Name()+": "+strings.Join(knownHosts(l.t, h, byAddr), " "))
 	}
 	slices.Sort(out.HostFiles)
+	out.Renewed = l.renewed()
 	inst, err := l.Get(ctx, id)
 	if err != nil {
 		l.t.Fatal(err)
@@ -392,7 +397,7 @@ func cutPointsOf(step string) []crashtest.Point {
 	})
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive"}
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.
 func (s scenario) matrix(t *testing.T) []crashCase {

@@ -34,6 +34,8 @@
 // control-plane node that answers. The cluster is registered as a VIM, with an account whose role and token the request may
 // choose.
 //
+// The driver is a vnflcm.Maintainer: it renews the certificates of the control plane when it is asked to.
+//
 // A machine of the VNF can export its volumes to the nodes over NFS. Scaling the control plane is not supported: the driver
 // refuses such a request.
 package kubeadm

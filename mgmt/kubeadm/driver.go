@@ -57,13 +57,26 @@ func New(c Config) *Driver {
 
 // Hooks implements vnflcm.MgmtDriver.
 func (d *Driver) Hooks() vnflcm.Hooks {
-	return operations.Hooks(d.config.Parallel, func(ctx context.Context, op *vnflcm.Operation) (*environment, clusterShape, error) {
-		e, err := d.environmentOf(ctx, op)
-		if err != nil {
-			return nil, clusterShape{}, err
-		}
-		return e, e.shape, nil
-	})
+	return operations.Hooks(d.config.Parallel, d.shaped)
+}
+
+// shaped returns the environment of an operation and the shape of its cluster.
+func (d *Driver) shaped(ctx context.Context, op *vnflcm.Operation) (*environment, clusterShape, error) {
+	e, err := d.environmentOf(ctx, op)
+	if err != nil {
+		return nil, clusterShape{}, err
+	}
+	return e, e.shape, nil
+}
+
+var _ vnflcm.Maintainer = (*Driver)(nil)
+
+// Maintains implements vnflcm.Maintainer: the driver has vnflcm.RenewCertificates.
+func (d *Driver) Maintains(task vnflcm.MaintenanceTask) bool { return operations.Maintains(task) }
+
+// Maintain implements vnflcm.Maintainer.
+func (d *Driver) Maintain(ctx context.Context, op *vnflcm.Operation) error {
+	return operations.Maintain(ctx, op, d.config.Parallel, d.shaped)
 }
 
 var _ vnflcm.Previewer = (*Driver)(nil)

@@ -38,6 +38,8 @@ type environment struct {
 	off     plan.Result[bool]                   // set by stopMachine: the VIM has confirmed that the machine is off
 	alive   plan.Result[bool]                   // set by checkAlive
 
+	configuration plan.Result[controlplane.Configuration] // set by readConfiguration
+
 	agreeing sync.Mutex // see agreement
 
 	turn  chan struct{}     // has a value while a control-plane node joins whose member does not vote yet
@@ -114,7 +116,7 @@ func (d *environment) nodes() []mgmt.Node { return slices.Concat(d.masters, d.wo
 
 // makesCluster reports whether the operation creates a cluster of new machines.
 func (d *environment) makesCluster() bool {
-	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil
+	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil && d.op.Maintain == nil
 }
 
 // Close implements plan.Environment.

@@ -62,6 +62,9 @@ func TestBalancerCrash(t *testing.T) {
 		{scenario{name: "heal the load balancer", begin: begin("externalLB-0"), only: []string{"replace-vm", "register-vim"}}, simple},
 		{scenario{name: "heal the load balancer and a worker", begin: begin("externalLB-0", "workerNode-0"), only: []string{"join"}, variant: true}, simple},
 		{scenario{name: "heal a control-plane node and a worker", begin: begin("masterNode-0", "workerNode-0")}, complex},
+		{scenario{name: "renew certificates", begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+			return m.Maintain(ctx, id, renewal)
+		}}, complex},
 	} {
 		if c.variant && fulltest.SkipsVariant(t, c.name) {
 			continue

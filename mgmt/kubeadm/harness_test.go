@@ -104,18 +104,27 @@ func (p planned) Hooks() vnflcm.Hooks {
 	hooks := p.Driver.Hooks()
 	for name, do := range hooks {
 		hooks[name] = func(ctx context.Context, op *vnflcm.Operation) error {
-			tasks, err := p.Preview(ctx, op)
-			if err != nil {
-				p.l.t.Errorf("%s has no plan: %v", op.Phase(), err)
-			}
-			plan := (&vnflcm.Preview{Tasks: tasks}).String()
-			if first, found := p.l.plans.LoadOrStore(op.ID+"/"+op.Phase(), plan); found && first != plan {
-				p.l.t.Errorf("%s has another plan when it is resumed:\n%s", op.Phase(), gocmp.Diff(first, plan))
-			}
+			p.compare(ctx, op)
 			return do(ctx, op)
 		}
 	}
 	return hooks
+}
+
+func (p planned) Maintain(ctx context.Context, op *vnflcm.Operation) error {
+	p.compare(ctx, op)
+	return p.Driver.Maintain(ctx, op)
+}
+
+func (p planned) compare(ctx context.Context, op *vnflcm.Operation) {
+	tasks, err := p.Preview(ctx, op)
+	if err != nil {
+		p.l.t.Errorf("%s has no plan: %v", op.Phase(), err)
+	}
+	plan := (&vnflcm.Preview{Tasks: tasks}).String()
+	if first, found := p.l.plans.LoadOrStore(op.ID+"/"+op.Phase(), plan); found && first != plan {
+		p.l.t.Errorf("%s has another plan when it is resumed:\n%s", op.Phase(), gocmp.Diff(first, plan))
+	}
 }
 
 // with changes the cluster parameters by a JSON merge patch.

@@ -36,6 +36,15 @@ func serve(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node
 	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, masters)
 }
 
+// lead makes a control-plane node that holds the virtual address lead clients of the API to masters.
+func lead(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+	address, err := netip.ParseAddr(e.api.host)
+	if err != nil {
+		return err
+	}
+	return apiaccess.VirtualAddress{Address: address}.Lead(ctx, n, masters)
+}
+
 // agreement returns the recorded agreement of keepalived. It creates and records one if there is none.
 func (d *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err error) {
 	d.agreeing.Lock()

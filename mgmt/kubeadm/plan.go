@@ -8,7 +8,8 @@ import (
 // This file defines the tasks of each operation, their machines and their order. Each operation is one function from the shape
 // of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
 
-var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate}
+var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate,
+	Maintenance: map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates}}
 
 // instantiate creates a cluster of new machines.
 func instantiate(c clusterShape) *operationPlan {
@@ -96,6 +97,35 @@ func terminate(c clusterShape) *operationPlan {
 	p.Begin(vnflcm.TerminateEnd) // a VNFD may leave out terminate_start
 	p.Once(forget, p.Once(removeVIM))
 	return &p.operationPlan
+}
+
+// renewCertificates renews the certificates of one control-plane node after the other, while the other nodes serve the API.
+func renewCertificates(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
+	p.Begin(vnflcm.MaintenancePhase)
+	renewed := p.Once(readConfiguration, p.Once(checkEtcd))
+	for i, n := range p.Masters {
+		away := p.leadAPI(leadAway(i), renewed)
+		serving := p.Chain(n, []task{renewNode, restartEtcd, awaitRestarted, restartAPIServer, restartControllers}, away)
+		renewed = p.leadAPI(leadBack(i), serving)
+	}
+	p.Each(p.Masters, copyAdmin, renewed)
+	p.Each(p.nodes(), checkKubelet, renewed)
+	p.Once(registerVIM, renewed)
+	return &p.operationPlan
+}
+
+// leadAPI adds a task on each machine that leads clients to the API servers. A cluster of one control-plane node has no other node to
+// lead clients to, and the driver does not set up the load balancer of a script or of api_endpoint.
+func (p *planner) leadAPI(t task, after tasks) tasks {
+	machines := p.Balancers
+	if p.Virtual {
+		machines = p.Masters
+	}
+	if len(machines) == 0 || len(p.Masters) == 1 {
+		return after
+	}
+	return p.Each(machines, t, after)
 }
 
 // makeCluster sets up all machines concurrently. The first control-plane node is initialised through the load balancer of

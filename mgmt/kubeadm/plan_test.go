@@ -43,6 +43,8 @@ func terminates(kind vnflcm.TerminationType) func(*lab, string) any {
 	return func(*lab, string) any { return vnflcm.TerminateVnfRequest{TerminationType: kind} }
 }
 
+func renews(*lab, string) any { return renewal }
+
 func stops(machines ...string) func(*lab, string) {
 	return func(l *lab, _ string) { l.stop(machines...) }
 }
@@ -81,6 +83,9 @@ func shapes(t testing.TB) []shape {
 		{name: "heal-load-balancer", setup: behindLB, cluster: behind(t, "simple", 1), request: heals("externalLB-0")},
 		{name: "heal-storage", setup: whole, cluster: []mgmttest.Change{with(t, storageParams)}, request: heals("storage-0")},
 		{name: "heal-whole", cluster: two, request: heals()},
+		{name: "renew-certificates", cluster: three, request: renews},
+		{name: "renew-certificates-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: renews},
+		{name: "renew-certificates-one-control-plane-node", cluster: two, request: renews},
 		{name: "terminate", cluster: two, request: terminates(vnflcm.TerminateForceful)},
 		{name: "terminate-gracefully", cluster: two, request: terminates(vnflcm.TerminateGraceful)},
 	}

@@ -89,21 +89,27 @@ func runReadCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 // clusterVersion reads the version of the control plane from kubeadm-config. "kubeadm upgrade" keeps it up to date, and
 // "kubeadm join" requires nodes to have it.
 func clusterVersion(ctx context.Context, e *environment) (string, error) {
-	maps, err := e.kube.ConfigMaps(ctx, "kube-system", "")
+	text, err := clusterConfiguration(ctx, e)
 	if err != nil {
 		return "", err
 	}
 	var config struct {
 		KubernetesVersion string `yaml:"kubernetesVersion"`
 	}
-	if err := yaml.Unmarshal([]byte(maps["kubeadm-config"]["ClusterConfiguration"]), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		return "", fmt.Errorf("kubeadm: the ConfigMap kubeadm-config: %w", err)
 	}
-	text := strings.TrimPrefix(config.KubernetesVersion, "v")
-	if _, ok := kubeversion.Parse(text); !ok {
+	version := strings.TrimPrefix(config.KubernetesVersion, "v")
+	if _, ok := kubeversion.Parse(version); !ok {
 		return "", fmt.Errorf("kubeadm: the ConfigMap kubeadm-config has no version of Kubernetes, but %q", config.KubernetesVersion)
 	}
-	return text, nil
+	return version, nil
+}
+
+// clusterConfiguration reads the configuration of the cluster, which kubeadm keeps in the ConfigMap kubeadm-config.
+func clusterConfiguration(ctx context.Context, e *environment) (controlplane.Configuration, error) {
+	maps, err := e.kube.ConfigMaps(ctx, "kube-system", "")
+	return controlplane.Configuration(maps["kubeadm-config"]["ClusterConfiguration"]), err
 }
 
 // runUpdateHosts updates the hosts file of a machine that stays. It ignores a machine that cannot be reached, because the

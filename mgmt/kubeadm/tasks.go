@@ -2,9 +2,12 @@ package kubeadm
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
 )
 
@@ -94,6 +97,34 @@ var (
 	deleteNode    = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
 	forget        = repeated("forget", "connections to machines that go, their host keys and unfinished joins are not kept", runForget)
 )
+
+// Certificates.
+var (
+	checkEtcd = repeated("etcd", "every member of etcd is healthy: the renewal restarts one after the other", runCheckEtcd)
+
+	readConfiguration  = task{Name: "configuration", Why: "kubeadm renews certificates as the cluster is configured", Do: runReadConfiguration}
+	renewNode          = step("renew", "kubeadm renews the certificates of the node", twoMinutes, runRenewNode)
+	restartEtcd        = step("restart-etcd", "etcd uses the new certificates", readyLimit, runRestartEtcd)
+	awaitRestarted     = step("members", "every member of etcd is healthy before the next one is restarted", readyLimit, runAwaitMembers)
+	restartAPIServer   = step("restart-api-server", "the API server uses the new certificates", readyLimit, runRestartAPIServer)
+	restartControllers = step("restart-controllers", "the controller manager and the scheduler use the new certificates", readyLimit, runRestartControllers)
+	copyAdmin          = step("kubeconfig", "the login user's copy of admin.conf has the new certificate", oneMinute, on(controlplane.CopyAdmin))
+	checkKubelet       = repeated("kubelet", "the kubelet renews its certificate by itself", runCheckKubelet)
+)
+
+// leadAway returns the task that leads clients of the API to all control-plane nodes but one, by its position.
+func leadAway(i int) task {
+	return step(fmt.Sprintf("lead-away-%d", i+1), "clients of the API use the other control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
+		return leadAPI(ctx, e, n, slices.Delete(slices.Clone(e.masters), i, i+1))
+	})
+}
+
+// leadBack returns the task that leads clients of the API to all control-plane nodes.
+func leadBack(i int) task {
+	return step(fmt.Sprintf("lead-back-%d", i+1), "clients of the API use all control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
+		return leadAPI(ctx, e, n, e.masters)
+	})
+}
 
 // Access to the API.
 var (

@@ -46,11 +46,7 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.N
 	if err := linux.On(n.SSH).Write(ctx, aliveScript, []byte(alive), 0o755); err != nil {
 		return err
 	}
-	conf, err := v.haproxy(masters)
-	if err != nil {
-		return err
-	}
-	if err := replaceChecked(ctx, n, loadbalancer.ConfigFile, conf, 0o644, "haproxy", "-c", "-f"); err != nil {
+	if err := v.writeHaproxy(ctx, n, masters); err != nil {
 		return err
 	}
 	vrrp := vrrpConfig{VirtualAddress: v, node: n, masters: masters, place: place}
@@ -64,6 +60,22 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.N
 		return err
 	}
 	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "keepalived")
+}
+
+// Lead makes haproxy of a node forward clients to these control-plane nodes. keepalived stays as it is, and the address where it is.
+func (v VirtualAddress) Lead(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
+	if err := v.writeHaproxy(ctx, n, masters); err != nil {
+		return err
+	}
+	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "haproxy")
+}
+
+func (v VirtualAddress) writeHaproxy(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
+	conf, err := v.haproxy(masters)
+	if err != nil {
+		return err
+	}
+	return replaceChecked(ctx, n, loadbalancer.ConfigFile, conf, 0o644, "haproxy", "-c", "-f")
 }
 
 // replaceChecked replaces a configuration file after the program that reads it has accepted the new content.

@@ -10,11 +10,15 @@ import (
 // plan.
 type Operations[Shape any, E Environment] struct {
 	Instantiate, ScaleOut, ScaleIn, Heal, Terminate func(Shape) *Plan[E]
+
+	Maintenance map[vnflcm.MaintenanceTask]func(Shape) *Plan[E]
 }
 
 // Plan returns the plan of an operation.
 func (o Operations[Shape, E]) Plan(op *vnflcm.Operation, c Shape) *Plan[E] {
 	switch {
+	case op.Maintain != nil:
+		return o.Maintenance[op.Maintain.Task](c)
 	case op.Terminate != nil:
 		return o.Terminate(c)
 	case op.Heal != nil:
@@ -33,14 +37,32 @@ func (o Operations[Shape, E]) Hooks(parallel int, open func(context.Context, *vn
 	hooks := vnflcm.Hooks{}
 	for _, h := range []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.HealEnd,
 		vnflcm.TerminateStart, vnflcm.TerminateEnd} {
-		hooks[h] = func(ctx context.Context, op *vnflcm.Operation) error {
-			e, c, err := open(ctx, op)
-			if err != nil {
-				return err
-			}
-			defer e.Close()
-			return o.Plan(op, c).Of(h).Run(ctx, e, parallel)
-		}
+		hooks[h] = o.function(h, parallel, open)
 	}
 	return vnflcm.Checked(hooks)
+}
+
+// Maintains reports whether there is a plan for a maintenance task.
+func (o Operations[Shape, E]) Maintains(task vnflcm.MaintenanceTask) bool {
+	return o.Maintenance[task] != nil
+}
+
+// Maintain runs the tasks of a maintenance, as Hooks does for hooks.
+func (o Operations[Shape, E]) Maintain(ctx context.Context, op *vnflcm.Operation, parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
+	return o.function(vnflcm.MaintenancePhase, parallel, open)(ctx, op)
+}
+
+// function returns the function of a phase.
+func (o Operations[Shape, E]) function(phase vnflcm.Hook, parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) func(context.Context, *vnflcm.Operation) error {
+	return func(ctx context.Context, op *vnflcm.Operation) error {
+		e, c, err := open(ctx, op)
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		return o.Plan(op, c).Of(phase).Run(ctx, e, parallel)
+	}
 }

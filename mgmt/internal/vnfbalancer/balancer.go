@@ -57,10 +57,13 @@ func ips(nodes []mgmt.Node) (out []netip.Addr) {
 
 // Route configures a load balancer with exactly these nodes of the cluster. It is one step, named step.
 func (b Balancing) Route(ctx context.Context, step string, n mgmt.Node, to Lead) error {
+	return n.Do(ctx, b.Op, step, b.Limits.Change, func(ctx context.Context) error { return b.lenient(ctx, n, b.Lead(ctx, n, to)) })
+}
+
+// Lead configures a load balancer as Route does. It is no step.
+func (b Balancing) Lead(ctx context.Context, n mgmt.Node, to Lead) error {
 	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.Masters), Servers(to.Workers))
-	return n.Do(ctx, b.Op, step, b.Limits.Change, func(ctx context.Context) error {
-		return b.lenient(ctx, n, loadbalancer.On(n.SSH).Put(ctx, loadbalancer.ClusterOwner(b.Op.InstanceID), part))
-	})
+	return loadbalancer.On(n.SSH).Put(ctx, loadbalancer.ClusterOwner(b.Op.InstanceID), part)
 }
 
 // lenient ignores an unreachable load balancer while an operation is rolled back. The next change writes the whole

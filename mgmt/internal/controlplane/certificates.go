@@ -1,0 +1,262 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/sshexec"
+)
+
+const (
+	directory = "/etc/kubernetes/"
+	adminConf = directory + "admin.conf"
+)
+
+// renewed are the files with certificates that "kubeadm certs renew all" replaces on a control-plane node with its own etcd member.
+// super-admin.conf, since Kubernetes 1.29, is on the first node only.
+var renewed = []string{"pki/apiserver.crt", "pki/apiserver-kubelet-client.crt", "pki/apiserver-etcd-client.crt", "pki/front-proxy-client.crt",
+	"pki/etcd/server.crt", "pki/etcd/peer.crt", "pki/etcd/healthcheck-client.crt",
+	"admin.conf", "controller-manager.conf", "scheduler.conf", superAdmin}
+
+const superAdmin = "super-admin.conf"
+
+// Certificates are the certificates of a control-plane node by file. A certificate that cannot be read is nil: kubeadm was ended while
+// it wrote the file.
+type Certificates map[string]*x509.Certificate
+
+// ReadCertificates reads the certificates that RenewCertificates replaces. A missing file is an error.
+func ReadCertificates(ctx context.Context, n mgmt.Node) (Certificates, error) {
+	out := Certificates{}
+	for _, name := range renewed {
+		text, exists, err := linux.On(n.SSH).Read(ctx, directory+name)
+		if err != nil {
+			return nil, err
+		}
+		if !exists && name == superAdmin {
+			continue
+		}
+		if !exists {
+			return nil, fmt.Errorf("kubeadm: %s has no file %s: kubeadm does not renew it", n.HostName, directory+name)
+		}
+		if strings.HasSuffix(name, ".conf") {
+			text = readKubeconfig(text).certificate
+		}
+		out[name] = parseCertificate(text)
+	}
+	return out, nil
+}
+
+// Check returns the faults of certificates after a renewal: kubeadm ends with exit code 0 also if it has renewed nothing, or with
+// another type of key. shorter allows that a certificate ends earlier than the one before, as by certificateValidityPeriod.
+func (c Certificates) Check(before Certificates, shorter bool) error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		was, is := before[name], c[name]
+		fault := func(format string, args ...any) {
+			faults = append(faults, fmt.Errorf("kubeadm: the certificate in "+directory+name+" "+format, args...))
+		}
+		switch {
+		case is == nil:
+			fault("cannot be read after the renewal")
+		case was == nil:
+		case was.Equal(is):
+			fault("was not renewed; kubeadm needs the key of its authority, such as %spki/ca.key", directory)
+		case keyType(was) != keyType(is):
+			fault("has a key of type %s now, and had %s", keyType(is), keyType(was))
+		case !shorter && is.NotAfter.Before(was.NotAfter):
+			fault("ends on %s now, and ended on %s", is.NotAfter.Format(time.RFC3339), was.NotAfter.Format(time.RFC3339))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Digest returns a short text that differs for other certificates.
+func (c Certificates) Digest() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if c[name] != nil {
+			_, _ = h.Write(c[name].Raw)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func keyType(cert *x509.Certificate) string {
+	switch key := cert.PublicKey.(type) {
+	case *rsa.PublicKey:
+		return fmt.Sprintf("RSA-%d", key.N.BitLen())
+	case *ecdsa.PublicKey:
+		return "ECDSA-" + key.Params().Name
+	}
+	return cert.PublicKeyAlgorithm.String()
+}
+
+// kubeconfig has the parts of a kubeconfig with one cluster and one user that identify them, as PEM.
+type kubeconfig struct{ ca, certificate []byte }
+
+// readKubeconfig returns an empty kubeconfig for another file.
+func readKubeconfig(text []byte) kubeconfig {
+	var file struct {
+		Clusters []struct {
+			Cluster struct {
+				CA string `yaml:"certificate-authority-data"`
+			} `yaml:"cluster"`
+		} `yaml:"clusters"`
+		Users []struct {
+			User struct {
+				Certificate string `yaml:"client-certificate-data"`
+			} `yaml:"user"`
+		} `yaml:"users"`
+	}
+	if yaml.Unmarshal(text, &file) != nil || len(file.Clusters) != 1 || len(file.Users) != 1 {
+		return kubeconfig{}
+	}
+	return kubeconfig{decodeBase64(file.Clusters[0].Cluster.CA), decodeBase64(file.Users[0].User.Certificate)}
+}
+
+// decodeBase64 returns nil for a text that is no base64.
+func decodeBase64(text string) []byte {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// parseCertificate returns nil for a text without a certificate.
+func parseCertificate(text []byte) *x509.Certificate {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return cert
+}
+
+// Configuration is the ClusterConfiguration of a running cluster as kubeadm stores it in YAML.
+type Configuration string
+
+// RenewCertificates renews all certificates of a control-plane node, whether or not they have ended, and checks the result. kubeadm gets
+// the cluster's configuration: without it kubeadm asks the API, and falls back to its defaults if the API does not answer.
+func (c Configuration) RenewCertificates(ctx context.Context, n mgmt.Node) error {
+	var head struct {
+		APIVersion string `yaml:"apiVersion"`
+		Validity   any    `yaml:"certificateValidityPeriod"`
+	}
+	if err := yaml.Unmarshal([]byte(c), &head); err != nil || head.APIVersion == "" {
+		return errors.Join(errors.New("kubeadm: the ConfigMap kubeadm-config has no ClusterConfiguration"), err)
+	}
+	node, err := Marshal(localConfiguration{typeMeta{head.APIVersion, "InitConfiguration"}, nodeRegistration{Name: n.HostName, CRISocket: containerdSocket},
+		localAPIEndpoint{n.IP.String()}})
+	if err != nil {
+		return err
+	}
+	if err := Await(ctx, n); err != nil { // a kubeadm of an earlier process
+		return err
+	}
+	before, err := ReadCertificates(ctx, n)
+	if err != nil {
+		return err
+	}
+	if err := run(ctx, n, bytes.Join([][]byte{[]byte(c), node}, []byte("\n---\n")), "certs", "renew", "all"); err != nil {
+		return err
+	}
+	after, err := ReadCertificates(ctx, n)
+	if err != nil {
+		return err
+	}
+	return after.Check(before, head.Validity != nil)
+}
+
+// localConfiguration is the part of an InitConfiguration that kubeadm would otherwise find out on the machine.
+type localConfiguration struct {
+	typeMeta         `yaml:",inline"`
+	NodeRegistration nodeRegistration `yaml:"nodeRegistration"`
+	LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint"`
+}
+
+// CheckServed returns an error unless the API server of a node serves the certificate in its file.
+func CheckServed(ctx context.Context, n mgmt.Node) error {
+	ca, err1 := n.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
+	file, err2 := n.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/apiserver.crt", Root: true})
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	conn, err := n.SSH.DialContext(ctx, "tcp", "127.0.0.1:6443")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "kubernetes", MinVersion: tls.VersionTLS12})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	if served := secure.ConnectionState().PeerCertificates[0]; !served.Equal(parseCertificate(file)) {
+		return fmt.Errorf("kubeadm: the API server of %s still serves the certificate that ends on %s", n.HostName, served.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// CopyAdmin replaces the kubeconfig of the login user by admin.conf if it is an older copy: a client certificate of the same subject for
+// the same cluster.
+func CopyAdmin(ctx context.Context, n mgmt.Node) error {
+	home, err := n.SSH.Output(ctx, sshexec.Command{Shell: `printf %s "$HOME"`})
+	if err != nil {
+		return err
+	}
+	file := string(home) + "/.kube/config"
+	copied, exists, err := linux.On(n.SSH).Read(ctx, file)
+	if err != nil || !exists {
+		return err
+	}
+	admin, err := n.SSH.ReadFile(ctx, sshexec.File{Path: adminConf, Root: true})
+	if err != nil {
+		return err
+	}
+	old, now := readKubeconfig(copied), readKubeconfig(admin)
+	was, is := parseCertificate(old.certificate), parseCertificate(now.certificate)
+	if was == nil || is == nil || !bytes.Equal(old.ca, now.ca) || was.Subject.String() != is.Subject.String() {
+		return nil
+	}
+	return n.SSH.Upload(ctx, bytes.NewReader(admin), sshexec.File{Path: file, Mode: 0o600})
+}
+
+// kubeletFile has the client certificate and the key of a kubelet that renews its certificate.
+const kubeletFile = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+
+// KubeletCertificate returns the client certificate that the kubelet of a node renews by itself.
+func KubeletCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
+	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletFile, Root: true})
+	if err != nil {
+		return nil, err
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return x509.ParseCertificate(block.Bytes)
+		}
+	}
+	return nil, fmt.Errorf("kubeadm: %s has no certificate", kubeletFile)
+}

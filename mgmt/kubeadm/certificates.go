@@ -1,0 +1,112 @@
+package kubeadm
+
+import (
+	"context"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// etcdLimit bounds the wait for members of etcd to be healthy before one of them is restarted.
+const etcdLimit = time.Minute
+
+// runCheckEtcd fails if a member of etcd is not healthy. A member that an interrupted attempt has restarted gets time to come back.
+func runCheckEtcd(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return mgmt.Within(ctx, min(e.config.Timeouts.Ready, etcdLimit), func(ctx context.Context) error { return e.etcd().Await(ctx, e.masters, nil) })
+}
+
+// runReadConfiguration reads the configuration of the cluster once, so that the following tasks do not depend on the API.
+func runReadConfiguration(ctx context.Context, e *environment, _ mgmt.Node) error {
+	text, err := vnflcm.Run(ctx, e.op, vnflcm.Step[controlplane.Configuration]{Name: "configuration", Do: func(ctx context.Context) (controlplane.Configuration, error) {
+		return clusterConfiguration(ctx, e)
+	}})
+	e.configuration.Set("", text)
+	return err
+}
+
+// runRenewNode renews the certificates of a node. Doing it again, after a crash, is harmless.
+func runRenewNode(ctx context.Context, e *environment, n mgmt.Node) error {
+	if err := runCheckEtcd(ctx, e, n); err != nil {
+		return err
+	}
+	return e.configuration.Of("").RenewCertificates(ctx, n)
+}
+
+// certificatesMark is the annotation by which the manifest of a static pod differs after a renewal: it has a digest of the certificates.
+const certificatesMark = "vnfkit.io/certificates"
+
+// restart makes the kubelet start static pods again, one after the other, unless they run with the certificates in the files. It waits until
+// they are Ready. before is called before each restart.
+func restart(ctx context.Context, e *environment, n mgmt.Node, before func() error, pods ...string) error {
+	certificates, err := controlplane.ReadCertificates(ctx, n)
+	if err != nil {
+		return err
+	}
+	digest := certificates.Digest()
+	for _, pod := range pods {
+		mark, err := controlplane.MarkOf(ctx, n, pod, certificatesMark)
+		if err == nil && mark != digest {
+			err = before()
+		}
+		if err == nil {
+			err = controlplane.Mark(ctx, n, pod, certificatesMark, digest)
+		}
+		if err == nil {
+			err = e.kube.WaitStaticPod(ctx, n.IP, pod, certificatesMark, digest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runRestartEtcd restarts the etcd member of a node, unless another member is not healthy. Leadership moves to another member before.
+func runRestartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
+	return restart(ctx, e, n, func() error {
+		if err := runCheckEtcd(ctx, e, n); err != nil {
+			return err
+		}
+		return e.etcd().MoveLeader(ctx, []mgmt.Node{n})
+	}, controlplane.StaticEtcd)
+}
+
+func runRestartAPIServer(ctx context.Context, e *environment, n mgmt.Node) error {
+	if err := restart(ctx, e, n, func() error { return nil }, controlplane.StaticAPIServer); err != nil {
+		return err
+	}
+	return controlplane.CheckServed(ctx, n)
+}
+
+func runRestartControllers(ctx context.Context, e *environment, n mgmt.Node) error {
+	return restart(ctx, e, n, func() error { return nil }, controlplane.StaticControllerManager, controlplane.StaticScheduler)
+}
+
+// leadAPI makes a load balancer of the VNF, or the haproxy of a control-plane node, lead clients of the API to these nodes.
+func leadAPI(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+	if e.balanced() {
+		return lead(ctx, e, n, masters)
+	}
+	return e.balancing().Lead(ctx, n, vnfbalancer.Lead{Masters: masters, Workers: e.workers})
+}
+
+// lastTenth is the part of a certificate's life in which the kubelet has renewed it: it does so after 70 to 90 % of the life.
+const lastTenth = 10
+
+// runCheckKubelet warns of a kubelet that does not renew its certificate. The renewal does not depend on the machine: it may be dead.
+func runCheckKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
+	cert, err := controlplane.KubeletCertificate(ctx, n)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
+		e.op.Log.WarnContext(ctx, "the certificate of the kubelet cannot be read: it may be one that the kubelet does not renew", "host", n.HostName, "error", err)
+	case time.Until(cert.NotAfter) < cert.NotAfter.Sub(cert.NotBefore)/lastTenth:
+		e.op.Log.WarnContext(ctx, "the kubelet has not renewed its certificate; let the machine join again by healing it", "host", n.HostName, "until", cert.NotAfter)
+	}
+	return nil
+}
