@@ -4,7 +4,7 @@
 //
 //	k8s-cluster -h    every command
 //
-// With -plan, up, scale, heal and down show what they would do on which machine, and do nothing.
+// With -plan, up, scale, heal, renew-certificates and down show what they would do on which machine, and do nothing.
 //
 // STACK is the name or the id of the stack, FILE has the VNF instance as Tacker's API shows it, and -request is the request that
 // Tacker was sent. Without FILE the cluster gets a new id and has the scale levels of the request. Adopting only reads.
@@ -48,10 +48,11 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
 	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
 	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
+	k8s-cluster -cloud mycloud renew-certificates  renew the certificates of the control plane
 	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 	k8s-cluster -cloud mycloud down              remove everything
-	k8s-cluster -cloud mycloud -plan scale 2     show what scale would do; also for up, heal and down
+	k8s-cluster -cloud mycloud -plan scale 2     show what scale would do; also for up, heal, renew-certificates and down
 `
 
 func main() {
@@ -64,20 +65,20 @@ func main() {
 
 // commandLine is the command line of the program. Parsing it sets the flags in o.
 func commandLine(o *options) *cli.Program {
-	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "adopt", "show", "down")
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "renew-certificates", "adopt", "show", "down")
 	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
 	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
 	program.Flags.StringVar(&o.request, "request", filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate.json"), "instantiate request, a JSON file")
 	program.Flags.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
-	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal or down would do, and do nothing")
+	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal, renew-certificates or down would do, and do nothing")
 	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	return program
 }
 
 // run finishes the work of an interrupted run, then runs the command.
 func run(ctx context.Context, o options) error {
-	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "down"}, o.command) {
+	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "down"}, o.command) {
 		return cli.Wrong("there is no plan for the command %q", o.command)
 	}
 	screen := progress.New(o.screen(), progress.Options{Interrupted: ctx, JSON: o.json})
@@ -224,6 +225,13 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 			return v.show(ctx, id, request)
 		}
 		operation, err := v.Heal(ctx, id, request)
+		return v.wait(ctx, operation, err)
+	case "renew-certificates":
+		request := vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}
+		if o.plan {
+			return v.show(ctx, id, request)
+		}
+		operation, err := v.Maintain(ctx, id, request)
 		return v.wait(ctx, operation, err)
 	case "show":
 		encoder := json.NewEncoder(os.Stdout)

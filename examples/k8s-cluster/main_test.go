@@ -56,15 +56,16 @@ func TestRun(t *testing.T) {
 		o    options
 		want string
 	}{
-		"no such cloud":  {options{cloud: "other", command: "up"}, `no cloud "other"`},
-		"no kubeconfig":  {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
-		"no cluster yet": {options{cloud: "lab", command: "down"}, "there is no cluster"},
-		"adopt nothing":  {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
-		"adopt no file":  {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
-		"adopt":          {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
-		"no plan":        {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
-		"plan":           {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
-		"no answer":      {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
+		"no such cloud":    {options{cloud: "other", command: "up"}, `no cloud "other"`},
+		"no kubeconfig":    {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
+		"no cluster yet":   {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"nothing to renew": {options{cloud: "lab", command: "renew-certificates", plan: true}, "there is no cluster"},
+		"adopt nothing":    {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
+		"adopt no file":    {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
+		"adopt":            {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
+		"no plan":          {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
+		"plan":             {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
+		"no answer":        {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
 		// The requests of Tacker's guides have the classes KubernetesClusterUserData and SampleUserData.
 		"kubeadm guide":   {options{cloud: "lab", command: "up", request: guides + "kubeadm_v1_simple.json"}, "cannot be reached"},
 		"kubespray guide": {options{cloud: "lab", command: "up", pkg: samples + "-kubespray", request: guides + "kubespray.json"}, "cannot be reached"},
