@@ -1,0 +1,51 @@
+package vnflcm_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// reader is a driver that reads two certificates, and cannot read others.
+type reader struct {
+	vnflcm.MgmtDriver
+	list []vnflcm.Certificate
+	err  error
+}
+
+func (r reader) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Certificate, error) {
+	if err := op.State().Put(ctx, "key", "value"); err == nil {
+		return nil, errors.New("the state was written")
+	}
+	return r.list, r.err
+}
+
+// TestCertificates: what drivers read is returned beside the error of what they cannot read, in which secrets are masked.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	created, id := x.create(), x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"canary-secret"}`)})
+	x.wait(opID, err, vnflcm.Completed)
+	_, err = x.Certificates(t.Context(), created)
+	wantIs(t, err, vnflcm.ErrState)
+	_, err = x.Certificates(t.Context(), id)
+	wantIs(t, err, vnflcm.ErrNotSupported)
+	want := []vnflcm.Certificate{{On: "master-0", Machine: "master0", Name: "a"}, {On: "worker-0", Machine: "worker0", Name: "b"}}
+	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": reader{x.cfg.Mgmt["cluster"], want, errors.Join(errCut, errors.New("canary-secret"))}}
+	x.start()
+	before := x.records()
+	got, err := x.Certificates(t.Context(), id)
+	wantIs(t, err, errCut)
+	if diff := cmp.Diff(want, got); diff != "" || strings.Contains(err.Error(), "canary") {
+		t.Errorf("error %v:\n%s", err, diff)
+	}
+	if diff := cmp.Diff(before, x.records()); diff != "" {
+		t.Errorf("reading wrote:\n%s", diff)
+	}
+}
