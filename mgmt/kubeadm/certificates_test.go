@@ -292,3 +292,33 @@ func TestRenewWithoutAPI(t *testing.T) {
 	l.Must(opID, l.Retry(t.Context(), opID))
 	l.want(1, 1, 0)
 }
+
+// TestCertificates reads the certificates of every node that answers.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
+	names := func(list []vnflcm.Certificate) (out []string) {
+		for _, c := range list {
+			if until := time.Until(c.NotAfter); c.IsCA != (until > 9*365*24*time.Hour) || !c.IsCA && until < 364*24*time.Hour {
+				t.Errorf("%+v", c)
+			}
+			out = append(out, c.Machine+" "+c.Name)
+		}
+		slices.Sort(out)
+		return out
+	}
+	want := []string{"masterNode-0 admin.conf", "masterNode-0 controller-manager.conf", "masterNode-0 kubelet", "masterNode-0 pki/apiserver-etcd-client.crt",
+		"masterNode-0 pki/apiserver-kubelet-client.crt", "masterNode-0 pki/apiserver.crt", "masterNode-0 pki/ca.crt", "masterNode-0 pki/etcd/ca.crt",
+		"masterNode-0 pki/etcd/healthcheck-client.crt", "masterNode-0 pki/etcd/peer.crt", "masterNode-0 pki/etcd/server.crt", "masterNode-0 pki/front-proxy-ca.crt",
+		"masterNode-0 pki/front-proxy-client.crt", "masterNode-0 scheduler.conf", "workerNode-0 kubelet", "workerNode-1 kubelet"}
+	list, err := l.Certificates(t.Context(), id)
+	if diff := cmp.Diff(want, names(list)); diff != "" || err != nil {
+		t.Errorf("error %v:\n%s", err, diff)
+	}
+	l.stop("workerNode-1")
+	list, err = l.Certificates(t.Context(), id)
+	if diff := cmp.Diff(want[:len(want)-1], names(list)); diff != "" || err == nil || !strings.Contains(err.Error(), "workerNode-1") {
+		t.Errorf("error %v:\n%s", err, diff)
+	}
+}
