@@ -19,10 +19,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"text/tabwriter"
+	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
@@ -48,6 +51,7 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
 	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
 	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
+	k8s-cluster -cloud mycloud certificates      when the certificates of the nodes end
 	k8s-cluster -cloud mycloud renew-certificates  renew the certificates of the control plane
 	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
@@ -65,7 +69,7 @@ func main() {
 
 // commandLine is the command line of the program. Parsing it sets the flags in o.
 func commandLine(o *options) *cli.Program {
-	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "renew-certificates", "adopt", "show", "down")
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "certificates", "renew-certificates", "adopt", "show", "down")
 	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
 	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
@@ -104,7 +108,7 @@ func run(ctx context.Context, o options) error {
 
 // reads reports whether the command only reads the state. Its output is for other programs.
 func (o options) reads() bool {
-	return slices.Contains([]string{"show", "kubeconfig", "ssh"}, o.command)
+	return slices.Contains([]string{"show", "kubeconfig", "ssh", "certificates"}, o.command)
 }
 
 // screen returns where progress is shown.
@@ -226,6 +230,9 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		}
 		operation, err := v.Heal(ctx, id, request)
 		return v.wait(ctx, operation, err)
+	case "certificates":
+		list, err := v.Certificates(ctx, id)
+		return errors.Join(writeCertificates(os.Stdout, list, time.Now()), err)
 	case "renew-certificates":
 		request := vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}
 		if o.plan {
@@ -288,4 +295,21 @@ func (v *vnfm) wait(ctx context.Context, operation string, err error) error {
 	}
 	_, err = v.Wait(ctx, operation)
 	return err
+}
+
+// writeCertificates writes a table of certificates. The one that ends first is first.
+func writeCertificates(to io.Writer, list []vnflcm.Certificate, now time.Time) error {
+	slices.SortStableFunc(list, func(a, b vnflcm.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, c := range list {
+		name := c.Name
+		if c.IsCA {
+			name += " (CA)"
+		}
+		const day = 24 * time.Hour
+		if _, err := fmt.Fprintf(table, "%s\t%d days\t%s\t%s\n", c.NotAfter.UTC().Format(time.DateOnly), c.NotAfter.Sub(now)/day, c.Machine, name); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
 }

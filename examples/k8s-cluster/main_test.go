@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -59,6 +60,7 @@ func TestRun(t *testing.T) {
 		"no such cloud":    {options{cloud: "other", command: "up"}, `no cloud "other"`},
 		"no kubeconfig":    {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
 		"no cluster yet":   {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"no certificates":  {options{cloud: "lab", command: "certificates"}, "there is no cluster"},
 		"nothing to renew": {options{cloud: "lab", command: "renew-certificates", plan: true}, "there is no cluster"},
 		"adopt nothing":    {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
 		"adopt no file":    {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
@@ -95,5 +97,22 @@ func TestHealRequest(t *testing.T) {
 		if got := string(text); (err != nil) != (c.want == "") || err == nil && got != c.want {
 			t.Errorf("heal %v: %s (%v), want %q", c.args, got, err, c.want)
 		}
+	}
+}
+
+func TestWriteCertificates(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	var out strings.Builder
+	err := writeCertificates(&out, []vnflcm.Certificate{
+		{Machine: "masterNode-0", Name: "pki/ca.crt", NotAfter: now.AddDate(10, 0, 0), IsCA: true},
+		{Machine: "masterNode-0", Name: "pki/apiserver.crt", NotAfter: now.AddDate(0, 0, 30)},
+		{Machine: "workerNode-0", Name: "kubelet", NotAfter: now.AddDate(0, 0, -2)},
+	}, now)
+	want := "2026-11-27  -2 days    workerNode-0  kubelet\n" +
+		"2026-12-29  30 days    masterNode-0  pki/apiserver.crt\n" +
+		"2036-11-29  3653 days  masterNode-0  pki/ca.crt (CA)\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" || err != nil {
+		t.Errorf("error %v:\n%s", err, diff)
 	}
 }
