@@ -109,11 +109,22 @@ func runCheckKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
 	}
 	switch {
 	case err != nil:
-		e.op.Log.WarnContext(ctx, "the certificate of the kubelet cannot be read: it may be one that the kubelet does not renew", "host", n.HostName, "error", err)
+		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s cannot be read, it may be one that the kubelet does not renew: %v", n.Name, err))
 	case time.Until(cert.NotAfter) < cert.NotAfter.Sub(cert.NotBefore)/lastTenth:
-		e.op.Log.WarnContext(ctx, "the kubelet has not renewed its certificate; let the machine join again by healing it", "host", n.HostName, "until", cert.NotAfter)
+		e.op.Warn(ctx, fmt.Sprintf("the kubelet of %s has not renewed its certificate, which ends on %s: heal the machine", n.Name, cert.NotAfter.UTC().Format(time.DateOnly)))
 	}
 	return nil
+}
+
+// soon is when an operation warns before the end of certificates.
+const soon = 30 * 24 * time.Hour
+
+// warnOfEnd warns if the certificate of the API server of a node ends soon: operations do not renew certificates by the way.
+func warnOfEnd(ctx context.Context, e *environment, n mgmt.Node) {
+	cert, err := controlplane.APIServerCertificate(ctx, n)
+	if err == nil && time.Until(cert.NotAfter) < soon {
+		e.op.Warn(ctx, fmt.Sprintf("the certificates of %s end on %s: renew them by the task %s", n.Name, cert.NotAfter.UTC().Format(time.DateOnly), vnflcm.RenewCertificates))
+	}
 }
 
 var _ vnflcm.CertificateReader = (*Driver)(nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
@@ -320,5 +321,39 @@ func TestCertificates(t *testing.T) {
 	list, err = l.Certificates(t.Context(), id)
 	if diff := cmp.Diff(want[:len(want)-1], names(list)); diff != "" || err == nil || !strings.Contains(err.Error(), "workerNode-1") {
 		t.Errorf("error %v:\n%s", err, diff)
+	}
+}
+
+// TestCertificateWarnings: a renewal warns of kubelets that do not renew their certificates, and other operations of certificates that end
+// soon.
+func TestCertificateWarnings(t *testing.T) {
+	t.Parallel()
+	var clock clustertest.Clock
+	clock.Set(-350 * 24 * time.Hour)
+	l := openLab(t, setup{sandbox: sandbox.Config{Now: clock.Now}})
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+	warnings := func(opID string, err error) string {
+		occ, err := l.End(opID, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(occ.Warnings, "\n")
+	}
+	clock.Set(0)
+	opID, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	if text := warnings(opID, err); !strings.Contains(text, "the certificates of masterNode-0 end on ") {
+		t.Errorf("the warnings are %q", text)
+	}
+	if err := l.host("workerNode-1").FS().Remove("/var/lib/kubelet/pki/kubelet-client-current.pem"); err != nil {
+		t.Fatal(err)
+	}
+	opID, err = l.Maintain(t.Context(), id, renewal)
+	if text := warnings(opID, err); !strings.Contains(text, "the kubelet of workerNode-0 has not renewed its certificate") ||
+		!strings.Contains(text, "the certificate of the kubelet of workerNode-1 cannot be read") {
+		t.Errorf("the warnings are %q", text)
+	}
+	opID, err = l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
+	if text := warnings(opID, err); text != "" {
+		t.Errorf("after the renewal the warnings are %q", text)
 	}
 }

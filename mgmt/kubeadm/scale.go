@@ -76,6 +76,7 @@ func runReadCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 		if err != nil {
 			return controlplane.Bootstrap{}, err
 		}
+		warnOfEnd(ctx, e, leader)
 		b, err := controlplane.Describe(ctx, leader, e.endpoint())
 		if err == nil && e.p.ScriptPath == "" {
 			b.Version, err = clusterVersion(ctx, e)

@@ -197,10 +197,24 @@ type localConfiguration struct {
 	LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint"`
 }
 
+// APIServerCertificate reads the certificate of the API server of a node.
+func APIServerCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
+	const file = directory + "pki/apiserver.crt"
+	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: file, Root: true})
+	if err != nil {
+		return nil, err
+	}
+	cert := parseCertificate(text)
+	if cert == nil {
+		return nil, fmt.Errorf("kubeadm: %s: %s has no certificate", n.HostName, file)
+	}
+	return cert, nil
+}
+
 // CheckServed returns an error unless the API server of a node serves the certificate in its file.
 func CheckServed(ctx context.Context, n mgmt.Node) error {
 	ca, err1 := n.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
-	file, err2 := n.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/apiserver.crt", Root: true})
+	file, err2 := APIServerCertificate(ctx, n)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
@@ -215,7 +229,7 @@ func CheckServed(ctx context.Context, n mgmt.Node) error {
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	if served := secure.ConnectionState().PeerCertificates[0]; !served.Equal(parseCertificate(file)) {
+	if served := secure.ConnectionState().PeerCertificates[0]; !served.Equal(file) {
 		return fmt.Errorf("kubeadm: the API server of %s still serves the certificate that ends on %s", n.HostName, served.NotAfter.Format(time.RFC3339))
 	}
 	return nil
