@@ -323,18 +323,22 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 	return errors.Join(faults...)
 }
 
-// poll calls try until it succeeds. If ctx ends first, the error has the last error of try.
+// poll calls try until it succeeds. If ctx ends first, the error has the last error of an attempt that was not cut.
 func poll(ctx context.Context, try func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, time.Second
+	var last error
 	for {
 		err := try()
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil { // an attempt that the end of ctx has cut gives no reason
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w; last: %w", context.Cause(ctx), last)
 		case <-time.After(pause.NextBackOff()):
 		}
 	}
