@@ -65,6 +65,10 @@ func (h *Host) invocation(c Command) (invocation, error) {
 	return inv, nil
 }
 
+// replaceShell makes the login shell replace itself by the command, so that it prints nothing after the command. Restricted shells
+// refuse it: they run the command without.
+const replaceShell = "exec "
+
 func (inv invocation) framed(c Command, user string) string {
 	framing := []string{"/bin/sh", "-c", frame, "sh", inv.marker, strconv.Itoa(len(c.Env)), c.Dir}
 	command := c.Argv
@@ -72,9 +76,9 @@ func (inv invocation) framed(c Command, user string) string {
 		command = []string{"/bin/sh", "-c", string(c.Shell)}
 	}
 	if inv.listed {
-		return "exec " + shellescape.QuoteCommand(slices.Concat(framing, inv.asUser(c, user), command))
+		return replaceShell + shellescape.QuoteCommand(slices.Concat(framing, inv.asUser(c, user), command))
 	}
-	return "exec " + shellescape.QuoteCommand(slices.Concat(inv.asUser(c, user), framing, command))
+	return replaceShell + shellescape.QuoteCommand(slices.Concat(inv.asUser(c, user), framing, command))
 }
 
 // asUser returns the words before a command that sudo runs, none without sudo.

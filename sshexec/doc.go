@@ -114,7 +114,8 @@
 //
 // # Requirements
 //
-// The login shell must understand exec, and single quotes as a POSIX shell does; csh and fish do for arguments without newlines and
-// backslashes. The host needs /bin/sh and the usual small programs of GNU or busybox. Jobs, and ending the children of a
-// cancelled command, need Linux. Package [github.com/vnfkit/vnfkit/sshexec/sshtest] has hosts for tests.
+// The login shell must understand single quotes as a POSIX shell does; csh and fish do for arguments without newlines and
+// backslashes. A restricted shell, which refuses exec, can run commands by sudo, and takes a second session for each of them. The
+// host needs /bin/sh and the usual small programs of GNU or busybox. Jobs, and ending the children of a cancelled command, need
+// Linux. Package [github.com/vnfkit/vnfkit/sshexec/sshtest] has hosts for tests.
 package sshexec

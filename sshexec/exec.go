@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -65,6 +66,10 @@ func (h *Host) exec(ctx context.Context, c Command, stoppable bool) error {
 	h.pool.options.Observe(ctx, event)
 	start := time.Now()
 	err = h.perform(ctx, c, inv, stoppable)
+	if _, refused := errors.AsType[*noExecError](err); refused {
+		inv.line = strings.TrimPrefix(inv.line, replaceShell)
+		err = h.perform(ctx, c, inv, stoppable)
+	}
 	event.Done, event.Duration, event.Err = true, time.Since(start), err
 	h.pool.options.Observe(ctx, event)
 	return err

@@ -73,6 +73,18 @@ func TestLoginShellThatPrints(t *testing.T) {
 	}
 }
 
+// TestLoginShellWithoutExec: a shell that refuses exec, as rbash does, runs commands without it, and a command runs once.
+func TestLoginShellWithoutExec(t *testing.T) {
+	server := startBashSSHD(t, `exec() { echo "rbash: line 1: exec: restricted" >&2; return 1; }`, false)
+	dir := t.TempDir()
+	useHost(t, newPool(t, sshexec.Options{}).Host(server.target), dir)
+	runs := filepath.Join(dir, "runs")
+	got, err := server.host(t).Output(withinMinutes(t), sshexec.Command{Argv: []string{"sh", "-c", "cat; echo run >>" + runs}, Stdin: strings.NewReader("input")})
+	if once, _ := os.ReadFile(runs); err != nil || string(got) != "input" || string(once) != "run\n" {
+		t.Errorf("got %q, %v; runs: %q", got, err, once)
+	}
+}
+
 // startBashSSHD starts a server for a user whose login shell is bash with this startup file.
 func startBashSSHD(t *testing.T, startup string, noSFTP bool) *sshd {
 	t.Helper()

@@ -136,6 +136,20 @@ func (r *process) detach() {
 }
 
 func (r *process) outcome(err error) error {
+	out := r.result(err)
+	_, _, ended := exitStatus(err)
+	if ended && !r.gate.hasBegun() && r.gate.attempts == 0 && strings.Contains(r.printed(), "exec: ") {
+		return &noExecError{out}
+	}
+	return out
+}
+
+// noExecError is the error of a login shell that does not allow exec, such as rbash. The command has not begun, and sudo has not asked.
+type noExecError struct{ error }
+
+func (e *noExecError) Unwrap() error { return e.error }
+
+func (r *process) result(err error) error {
 	code, signal, ended := exitStatus(err)
 	said, refused, code := r.sudo.end(code)
 	for _, o := range r.outlets {
