@@ -210,7 +210,7 @@ func TestKubeadmSteps(t *testing.T) {
 			v.must(t, op, err)
 		}
 		if life.flavour == "complex" {
-			check(t, v.world.Stop("masterNode-2")) // the last one
+			check(t, v.world.Stop("masterNode-2"))                                              // the last one
 			for _, vdu := range []string{"masterNode", "masterNode", "storage", "externalLB"} { // a dead control-plane node, then a live one
 				op, err = v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.last(t, id, vdu)}})
 				v.must(t, op, err)
