@@ -37,7 +37,11 @@ func TestKubeadmCertificates(t *testing.T) {
 
 	longest := y.watchAPI(id)
 	begin := time.Now()
-	y.must(y.Maintain(ctx, id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}))
+	op, err := y.Maintain(ctx, id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
+	must(t, err)
+	if _, err := y.Wait(within(t, 20*time.Minute), op); err != nil { // twelve static pods start again, one after the other
+		t.Fatal(err)
+	}
 	t.Logf("longest gap of the API while the certificates were renewed (%s): %s", time.Since(begin).Round(time.Second), longest().Round(10*time.Millisecond))
 	after := ends()
 	for name, was := range before {
