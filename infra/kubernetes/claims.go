@@ -118,7 +118,7 @@ func (w *work) hookClaims(ctx context.Context) ([]objects.Ref, error) {
 	return out, err
 }
 
-// madeNamespace returns the namespace that was made for the VNF, empty if there is none.
+// madeNamespace returns the namespace that the driver has made for the VNF, "" if the driver has made no namespace.
 func (w *work) madeNamespace(ctx context.Context) (name string, err error) {
 	err = w.op.State().Get(ctx, namespaceKey, &name)
 	if errors.Is(err, vnflcm.ErrNotFound) {

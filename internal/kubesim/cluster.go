@@ -87,7 +87,7 @@ func (w *World) serverCertificate(c *cluster, m *machine) (tls.Certificate, erro
 // manifests is where the kubelet looks for static pods.
 const manifests = "/etc/kubernetes/manifests/"
 
-// MirrorPod returns the object that shows a static pod of a node, nil if there is none.
+// MirrorPod returns the object that shows a static pod of a node, nil if the node has no such pod.
 func (s site) MirrorPod(name string) kubeapi.Object {
 	for _, m := range s.w.state.Machines {
 		component, found := strings.CutSuffix(name, "-"+m.Node)

@@ -120,7 +120,7 @@ func claimsOf(p *corev1.Pod) (names []string) {
 	return names
 }
 
-// volumeOf returns the persistent volume that a claim is bound to, "" if there is none.
+// volumeOf returns the persistent volume that a claim is bound to, "" for an unbound claim.
 func (s *session) volumeOf(ctx context.Context, namespace, claim string) (string, error) {
 	found, err := s.of(claimKind, namespace).Get(ctx, claim, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

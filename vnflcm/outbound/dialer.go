@@ -68,7 +68,7 @@ func (x *proxies) dial(ctx context.Context, network, address string) (net.Conn, 
 	return x.policy.DialContext(ctx, network, address)
 }
 
-// choose returns the proxy for a request, nil if there is none, and judges the target that the proxy gets.
+// choose returns the proxy for a request, nil for a direct connection, and judges the target that the proxy gets.
 func (x *proxies) choose(r *http.Request) (*url.URL, error) {
 	if slices.Contains(x.addresses, addressOf(r.URL)) {
 		return nil, fmt.Errorf("%w: %s is a proxy of this program", ErrAddress, r.URL.Host)

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 )
 
-// mirrorPod returns the object that shows a static pod, nil if there is none. Mirror pods can be read by their names; lists do not have
+// mirrorPod returns the object that shows a static pod, nil if the pod does not run. Mirror pods can be read by their names; lists do not have
 // them.
 func (c *Cluster) mirrorPod(name string) Object {
 	if host, runs := c.Host.(interface{ MirrorPod(name string) Object }); runs {

@@ -68,7 +68,7 @@ func readManifest(ctx context.Context, n mgmt.Node, pod string) (*yaml.Node, err
 	return document.Content[0], nil
 }
 
-// child returns the value of a key of a mapping, nil if there is none.
+// child returns the value of a key of a mapping, nil if the mapping lacks the key.
 func child(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil
