@@ -85,25 +85,17 @@ func (m *Manager) planMaintenance(ctx context.Context, inst *instanceRecord, rec
 	if err := inst.instantiated(); err != nil {
 		return err
 	}
-	pkg, err := m.openPackage(ctx, inst)
-	if err != nil {
-		return err
-	}
-	defer closePackage(pkg)
-	s, err := m.session(ctx, pkg, inst, rec, "plan")
-	if err != nil {
-		return err
-	}
-	rec.Drivers, rec.VIMType, rec.Began.VIM, rec.Levels = s.driverNames(), s.op.VIM.VimType, inst.vimConnection(), inst.Levels
-	faults := []error{s.checkHooks()}
-	able := s.maintainers()
-	if len(able) == 0 {
-		faults = append(faults, s.errNoMaintainer())
-	}
-	for _, name := range able {
-		faults = append(faults, s.call(ctx, func() error { return m.cfg.Mgmt[name].Validate(ctx, s.op) }))
-	}
-	return s.masked(errors.Join(faults...))
+	return m.planInPlace(ctx, inst, rec, func(s *session) error {
+		faults := []error{s.checkHooks()}
+		able := s.maintainers()
+		if len(able) == 0 {
+			faults = append(faults, s.errNoMaintainer())
+		}
+		for _, name := range able {
+			faults = append(faults, s.call(ctx, func() error { return m.cfg.Mgmt[name].Validate(ctx, s.op) }))
+		}
+		return errors.Join(faults...)
+	})
 }
 
 // instantiated returns ErrState unless the VNF is instantiated.

@@ -52,6 +52,11 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 	if rec.VIMForm, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {
 		return err
 	}
+	return m.planInPlace(ctx, inst, rec, (*session).checkHooks)
+}
+
+// planInPlace records the drivers and the VIM of an operation that changes no resources, and finds its faults.
+func (m *Manager) planInPlace(ctx context.Context, inst *instanceRecord, rec *operationRecord, check func(*session) error) error {
 	pkg, err := m.openPackage(ctx, inst)
 	if err != nil {
 		return err
@@ -62,7 +67,7 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 		return err
 	}
 	rec.Drivers, rec.VIMType, rec.Began.VIM, rec.Levels = s.driverNames(), s.op.VIM.VimType, inst.vimConnection(), inst.Levels
-	return s.masked(s.checkHooks())
+	return s.masked(check(s))
 }
 
 func (rec *operationRecord) modification() (req VnfInfoModificationRequest, err error) {
