@@ -73,7 +73,7 @@ func (l *lab) attach(id, machine string) {
 }
 
 // shortDetach gives volumes little time.
-var shortDetach = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Detach: 100 * time.Millisecond}}}
+var shortDetach = setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Detach: 2 * time.Second}}}
 
 // TestAttachedVolumes: a scale-in stops while a volume is attached to the node that leaves, unless drain_policy is Continue, and
 // continues after the volume is detached. A heal continues with a warning.

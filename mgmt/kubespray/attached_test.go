@@ -49,7 +49,7 @@ func TestAttachedVolumes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := openLab(t, setup{driver: kubespray.Config{Timeouts: kubespray.Timeouts{Detach: 100 * time.Millisecond}}})
+			l := openLab(t, setup{driver: kubespray.Config{Timeouts: kubespray.Timeouts{Detach: 2 * time.Second}}})
 			id := l.Instantiated(sample, clustertest.Sized("simple", 1))
 			access, _ := l.Entry(kubespray.VIMID(id))
 			for _, n := range l.World.Nodes() {

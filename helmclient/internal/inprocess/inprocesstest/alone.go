@@ -202,7 +202,7 @@ func testHugeAnswers(t *testing.T, open Open) {
 			if err == nil || !strings.Contains(err.Error(), c.wantError) || len(err.Error()) > 20<<10 {
 				t.Errorf("%.300v, %d bytes", err, len(fmt.Sprint(err)))
 			}
-			if n := sent.Load(); n > 80<<20 {
+			if n := sent.Load(); n > 128<<20 { // what the client does not read fills the buffers of the connection
 				t.Errorf("%d MiB were read", n>>20)
 			}
 		})
