@@ -26,7 +26,7 @@ func behind(t *testing.T, jump any, vnfcs ...vnflcm.VNFC) (*vnflcm.Operation, *b
 		t.Fatal(err)
 	}
 	log := &bytes.Buffer{}
-	return &vnflcm.Operation{VIM: vnflcm.VimConnectionInfo{Extra: extra}, Resources: vnflcm.Resources{VNFCs: vnfcs},
+	return &vnflcm.Operation{OperationData: vnflcm.OperationData{VIM: vnflcm.VimConnectionInfo{Extra: extra}, Resources: vnflcm.Resources{VNFCs: vnfcs}},
 		Log: slog.New(slog.NewTextHandler(log, nil))}, log
 }
 

@@ -80,7 +80,7 @@ func TestAccessNodes(t *testing.T) {
 			}})
 			defer func() { _ = pool.Close() }()
 			c.access.Login = mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("hunter2")}
-			list, err := c.access.Nodes(&vnflcm.Operation{Resources: vnflcm.Resources{VNFCs: c.vnfcs}}, pool, "worker")
+			list, err := c.access.Nodes(&vnflcm.Operation{OperationData: vnflcm.OperationData{Resources: vnflcm.Resources{VNFCs: c.vnfcs}}}, pool, "worker")
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("the error is %v", err)
@@ -136,10 +136,10 @@ func Example() {
 func ExampleAccess_Nodes() {
 	pool := sshexec.NewPool(sshexec.Options{})
 	defer func() { _ = pool.Close() }()
-	op := &vnflcm.Operation{Resources: vnflcm.Resources{VNFCs: []vnflcm.VNFC{
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Resources: vnflcm.Resources{VNFCs: []vnflcm.VNFC{
 		{ID: "1", CPs: []vnflcm.ConnectionPoint{{CPD: "masterNode_CP1", Fixed: []netip.Addr{netip.MustParseAddr("10.10.0.7")}}}},
 		{ID: "2", CPs: []vnflcm.ConnectionPoint{{CPD: "workerNode_CP2", Fixed: []netip.Addr{netip.MustParseAddr("10.10.0.8")}}}},
-	}}}
+	}}}}
 	workers := mgmt.Access{CP: "workerNode_CP2", Login: mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("ubuntu")}}
 	nodes, err := workers.Nodes(op, pool, "worker")
 	for _, n := range nodes {

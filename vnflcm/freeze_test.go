@@ -440,14 +440,13 @@ func (f *freezer) cutHook() {
 	t := f.t
 	cfg := f.cfg
 	cfg.LeaseTTL = time.Second // TestFrozen waits for its end
-	op, err := hookCall(t.Context(), cfg.Packages, frozenHooked+"-1")
+	data, err := hookCall(t.Context(), cfg.Packages, frozenHooked+"-1")
 	must(t, err)
-	start := *op
-	_, err = vnflcm.RunHook(t.Context(), cfg, cfg.Mgmt["cluster"], vnflcm.InstantiateStart, &start, nil)
+	_, err = vnflcm.RunHook(t.Context(), cfg, cfg.Mgmt["cluster"], vnflcm.InstantiateStart, data, nil)
 	must(t, err)
 	g := f.gate(frozenHooked, "instantiate_end/join/b")
 	ctx, cancel := context.WithCancel(t.Context())
-	f.others.Go(func() { _, _ = vnflcm.RunHook(ctx, cfg, cfg.Mgmt["cluster"], vnflcm.InstantiateEnd, op, nil) })
+	f.others.Go(func() { _, _ = vnflcm.RunHook(ctx, cfg, cfg.Mgmt["cluster"], vnflcm.InstantiateEnd, data, nil) })
 	<-g.reached
 	f.fence.Cut(true)
 	cancel()

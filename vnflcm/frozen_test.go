@@ -208,15 +208,15 @@ func frozenConfig(w *world) vnflcm.Config {
 		})}
 }
 
-// hookCall is the Operation with which another program calls RunHook for the instance frozenHooked.
-func hookCall(ctx context.Context, packages vnflcm.Packages, opID string) (*vnflcm.Operation, error) {
+// hookCall is the data with which another program calls RunHook for the instance frozenHooked.
+func hookCall(ctx context.Context, packages vnflcm.Packages, opID string) (vnflcm.OperationData, error) {
 	pkg, err := packages.Open(ctx, toyVNFD, "")
 	if err != nil {
-		return nil, err
+		return vnflcm.OperationData{}, err
 	}
 	params, err := vnflcm.ParseParams([]byte(canaryParams))
 	request := vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params}
-	return &vnflcm.Operation{ID: opID, InstanceID: frozenHooked, Kind: vnflcm.OpInstantiate, Instantiate: &request, Initial: request, Package: pkg,
+	return vnflcm.OperationData{ID: opID, InstanceID: frozenHooked, Kind: vnflcm.OpInstantiate, Instantiate: &request, Initial: request, Package: pkg,
 		VIM: vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}, Resources: vnflcm.Resources{VNFCs: []vnflcm.VNFC{
 			{ID: "a", VDU: "master", ResourceID: "vm-a"}, {ID: "b", VDU: "worker", ResourceID: "vm-b"}}}}, err
 }
@@ -627,15 +627,14 @@ func (x *thawed) endHooks() {
 	defer cancel()
 	journal, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "step", Prefix: frozenHooked + "-1/"})
 	must(x.t, err)
-	op, err := hookCall(ctx, x.cfg.Packages, frozenHooked+"-1")
+	data, err := hookCall(ctx, x.cfg.Packages, frozenHooked+"-1")
 	must(x.t, err)
 	x.mu.Lock()
 	x.begun = nil
 	x.mu.Unlock()
 	var result vnflcm.HookResult
 	for _, hook := range []vnflcm.Hook{vnflcm.InstantiateStart, vnflcm.InstantiateEnd} {
-		own := *op
-		result, err = vnflcm.RunHook(ctx, x.cfg, x.driver, hook, &own, nil)
+		result, err = vnflcm.RunHook(ctx, x.cfg, x.driver, hook, data, nil)
 		must(x.t, err)
 	}
 	if len(result.VIMs) != 1 || !cmp.Equal(result.Published, map[string]map[string]string{"vm-a": {"role": "first"}}) {

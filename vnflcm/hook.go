@@ -17,12 +17,12 @@ type HookResult struct {
 	VIMs VimConnections `json:"vims,omitempty"`
 }
 
-// RunHook runs a hook of a driver for a program that has its own lifecycle management. Do not call it directly: use
-// hookrun.Runner, which makes op and documents the guarantees. op has its exported fields except Flavour, Connectivity
-// and ManagedLinks, and Params are those of the request alone. before are the VNFCs when the operation began, nil to
-// take those of its start hook. Of c, RunHook uses Store, Key, OldKeys, VIMs, PublicParams, Intercept, Observe, Logger
-// and LeaseTTL.
-func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, op *Operation, before []VNFC) (HookResult, error) {
+// RunHook runs a hook of a driver for a program that has its own lifecycle management. Package hookrun makes the data from documents of
+// SOL003 and says what is guaranteed. RunHook finds out Flavour, Connectivity and ManagedLinks itself, and takes Params for those of the
+// request alone. before are the VNFCs when the operation began, nil to take those of its start hook. Of c, RunHook uses Store, Key,
+// OldKeys, VIMs, PublicParams, Intercept, Observe, Logger and LeaseTTL.
+func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, data OperationData, before []VNFC) (HookResult, error) {
+	op := &Operation{OperationData: data}
 	do, err := hookOf(driver, hook)
 	if err != nil {
 		return HookResult{}, err

@@ -31,7 +31,7 @@ func TestCheckMoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			op := &vnflcm.Operation{Initial: vnflcm.InstantiateVnfRequest{AdditionalParams: initial}, Heal: &vnflcm.HealVnfRequest{AdditionalParams: params(t, c.request)}}
+			op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Initial: vnflcm.InstantiateVnfRequest{AdditionalParams: initial}, Heal: &vnflcm.HealVnfRequest{AdditionalParams: params(t, c.request)}}}
 			err := op.CheckMoved([]string{"server.ip", "server.port"}, secrets)
 			if diff := cmp.Diff(c.want, faults(err)); diff != "" {
 				t.Errorf("%v, faults:\n%s", err, diff)

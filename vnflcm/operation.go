@@ -12,9 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// Operation is the input of a driver. It is read-only except for State, RegisterVIM, RemoveVIM, StopMachine and
-// Publish.
-type Operation struct {
+// OperationData says what is asked of a driver and what is known of the VNF. The Manager fills it, or package hookrun for a program with its
+// own lifecycle management; drivers only read it.
+type OperationData struct {
 	ID         string
 	InstanceID string
 	Kind       LcmOperation
@@ -63,7 +63,12 @@ type Operation struct {
 	// Change is what this operation does to the VNFCs. In start hooks it is the result of Plan; after the resources
 	// have been changed, Added and Replaced are the actual VNFCs.
 	Change Change
+}
 
+// Operation is what a driver works on: the data, and methods that store, report and run steps. Only a Manager and RunHook make one that has
+// more than its data; Check tells.
+type Operation struct {
+	OperationData
 	Log *slog.Logger
 
 	phase   string
@@ -87,8 +92,7 @@ type Operation struct {
 	observe    func(Event)
 }
 
-// Check returns ErrProgramming unless a Manager or package hookrun has made the Operation: one that a program fills in by
-// itself has no store.
+// Check returns ErrProgramming unless a Manager or RunHook has made the Operation: one that a program fills in by itself has no store.
 func (op *Operation) Check() error {
 	if op == nil || op.records == nil || op.mask == nil || op.Log == nil || op.Package == nil || op.Flavour == nil {
 		return errByHand

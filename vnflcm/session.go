@@ -24,8 +24,10 @@ type session struct {
 // caller closes the package.
 func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, rec *operationRecord, phase string) (*session, error) {
 	op := &Operation{
-		ID: rec.Occ.ID, InstanceID: inst.Instance.ID, Kind: rec.Occ.Operation, RollingBack: rec.Occ.OperationState == RollingBack,
-		Initial: inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
+		OperationData: OperationData{
+			ID: rec.Occ.ID, InstanceID: inst.Instance.ID, Kind: rec.Occ.Operation, RollingBack: rec.Occ.OperationState == RollingBack,
+			Initial: inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
+		},
 		planned: rec.Planned, instance: inst,
 		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
 		intercept: m.cfg.Intercept, observe: m.cfg.Observe,

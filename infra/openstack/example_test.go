@@ -41,9 +41,9 @@ func ExampleDefaultUserData() {
 		fmt.Println(err1, err2)
 		return
 	}
-	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Package: pkg, Flavour: flavour, Levels: map[string]int{"worker_instance": 2},
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpInstantiate, Package: pkg, Flavour: flavour, Levels: map[string]int{"worker_instance": 2},
 		Connectivity: []vnflcm.ExtVirtualLinkData{{ID: "net0", ResourceID: "b0b84da3", ExtCps: []vnflcm.VnfExtCpData{
-			{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}
+			{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}}
 	def, err := openstack.DefaultUserData(ctx, openstack.UserDataRequest{Op: op, Template: template})
 	if err != nil {
 		fmt.Println(err)

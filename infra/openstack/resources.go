@@ -57,7 +57,7 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 // stack has this name, and ErrForeignStack if the stack with this name has another id. The ID of a VNFC is computed from
 // instanceID and the names of the resources that contain the server, so it stays the same when Heat replaces the server.
 func (d *Driver) ReadStack(ctx context.Context, vim vnflcm.VimConnectionInfo, instanceID, stackID string, flavour *tosca.Flavour) (vnflcm.Resources, error) {
-	w, err := d.begin(ctx, &vnflcm.Operation{InstanceID: instanceID, VIM: vim, Flavour: flavour})
+	w, err := d.begin(ctx, &vnflcm.Operation{OperationData: vnflcm.OperationData{InstanceID: instanceID, VIM: vim, Flavour: flavour}})
 	if err != nil {
 		return vnflcm.Resources{}, err
 	}

@@ -65,8 +65,8 @@ func TestDefaultUserData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Flavour: df(1), Connectivity: given, Params: params,
-		ManagedLinks: []vnflcm.ExtManagedVirtualLinkData{{VnfVirtualLinkDescID: "link", ResourceID: "net-2"}}}
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpInstantiate, Flavour: df(1), Connectivity: given, Params: params,
+		ManagedLinks: []vnflcm.ExtManagedVirtualLinkData{{VnfVirtualLinkDescID: "link", ResourceID: "net-2"}}}}
 	def, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, everything)})
 	if err != nil {
 		t.Fatal(err)
@@ -104,8 +104,8 @@ func TestMovedConnectionPoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			links := connection("new", c.addresses...)
-			op := &vnflcm.Operation{Kind: vnflcm.OpChangeExtConn, Flavour: df(1), Connectivity: links,
-				ChangeExtConn: &vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: links}}
+			op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpChangeExtConn, Flavour: df(1), Connectivity: links,
+				ChangeExtConn: &vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: links}}}
 			def, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, properties), Current: copied(current)})
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -143,9 +143,9 @@ func TestStandardUserData(t *testing.T) {
 	current := map[string]any{"nfv": map[string]any{
 		"VDU": map[string]any{"VDU1-0": map[string]any{"vcImageId": "kept"}, "VDU1-1": map[string]any{"vcImageId": "gone"}},
 		"CP":  map[string]any{"CP1-0": map[string]any{}, "CP1-1": map[string]any{}}}}
-	op := &vnflcm.Operation{Kind: vnflcm.OpScale, Flavour: df(2), Connectivity: links,
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpScale, Flavour: df(2), Connectivity: links,
 		Resources: vnflcm.Resources{VNFCs: []vnflcm.VNFC{vnfc("a", "0"), vnfc("b", "1")}},
-		Change:    vnflcm.Change{Removed: []vnflcm.VNFC{vnfc("b", "1")}, Added: []vnflcm.VNFC{{VDU: "VDU1", Name: "VDU1-2"}}}}
+		Change:    vnflcm.Change{Removed: []vnflcm.VNFC{vnfc("b", "1")}, Added: []vnflcm.VNFC{{VDU: "VDU1", Name: "VDU1-2"}}}}}
 	def, err := openstack.StandardUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, properties), Current: current})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestStandardUserData(t *testing.T) {
 
 func TestTooManyForTheTemplate(t *testing.T) {
 	t.Parallel()
-	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Flavour: df(3)}
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpInstantiate, Flavour: df(3)}}
 	_, err := openstack.DefaultUserData(t.Context(), openstack.UserDataRequest{Op: op, Template: hotOf(t, "      a: b\n")})
 	if err == nil || !strings.Contains(err.Error(), "3 VNFCs of it are wanted") || !strings.Contains(err.Error(), "StandardUserData") {
 		t.Errorf("error %v", err)

@@ -15,7 +15,7 @@ func TestFloatingAddresses(t *testing.T) {
 		Floating: map[string]string{"workerNode_FloatingIP": "workerNode_CP2", "vip_CP_FloatingIP": "vip_CP"}}
 	s := open(t, config)
 	id := s.instance(0)
-	op := &vnflcm.Operation{InstanceID: id}
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{InstanceID: id}}
 	pkg, err := packages.Open(t.Context(), sampleVNFD, "")
 	if err != nil {
 		t.Fatal(err)

@@ -97,8 +97,8 @@ func (o *openStack) definition(t *testing.T, pkg *tosca.Package, f *tosca.Flavou
 	if err != nil {
 		return openstack.Definition{}, err
 	}
-	op := &vnflcm.Operation{ID: "op", InstanceID: "preview", Kind: vnflcm.OpInstantiate, Package: pkg, Flavour: f,
-		Connectivity: o.connections(t, template)}
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{ID: "op", InstanceID: "preview", Kind: vnflcm.OpInstantiate, Package: pkg, Flavour: f,
+		Connectivity: o.connections(t, template)}}
 	if params != "" {
 		op.Params, err = vnflcm.ParseParams([]byte(params))
 	}

@@ -23,7 +23,7 @@ func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.Connect
 	if err != nil {
 		return Site{}, err
 	}
-	op := &vnflcm.Operation{Kind: vnflcm.OpInstantiate, Params: params, Resources: vnflcm.Resources{ConnectionPoints: points}}
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpInstantiate, Params: params, Resources: vnflcm.Resources{ConnectionPoints: points}}}
 	p, err := read(context.Background(), op)
 	if err != nil {
 		return Site{}, err

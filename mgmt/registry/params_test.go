@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 // TestScaleIsRefused by name, whatever the VNFD could do.
 func TestScaleIsRefused(t *testing.T) {
 	t.Parallel()
-	op := &vnflcm.Operation{Kind: vnflcm.OpScale, Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "registries"}}
+	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{Kind: vnflcm.OpScale, Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "registries"}}}
 	err := registry.New(registry.Config{}).Validate(t.Context(), op)
 	want := []string{`aspectId: "registries": a private registry cannot be scaled: its machines would not share their images`}
 	if diff := cmp.Diff(want, faults(err)); diff != "" {

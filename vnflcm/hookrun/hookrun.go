@@ -73,11 +73,11 @@ func (r Runner) Run(ctx context.Context, c Call) (Result, error) {
 	if r.Store == nil || r.Driver == nil {
 		return Result{}, errors.New("hookrun: a Runner needs a Store and a Driver")
 	}
-	op, err := c.operation()
+	data, err := c.data()
 	if err != nil {
 		return Result{}, fmt.Errorf("hookrun: %w", err)
 	}
-	return vnflcm.RunHook(ctx, r.config(), r.Driver, c.Hook, op, c.Before.VNFCs)
+	return vnflcm.RunHook(ctx, r.config(), r.Driver, c.Hook, data, c.Before.VNFCs)
 }
 
 // Forget removes the stored data of an instance. A running hook of the instance fails.
@@ -103,11 +103,11 @@ func checkID(path, id string) error {
 	return nil
 }
 
-// operation returns the call in the form for the driver.
-func (c Call) operation() (*vnflcm.Operation, error) {
-	op := &vnflcm.Operation{ID: c.OperationID, InstanceID: c.InstanceID, Initial: c.Initial, Package: c.Package, VIM: c.VIM, Grant: c.Grant,
+// data returns the call in the form for the driver.
+func (c Call) data() (vnflcm.OperationData, error) {
+	op := vnflcm.OperationData{ID: c.OperationID, InstanceID: c.InstanceID, Initial: c.Initial, Package: c.Package, VIM: c.VIM, Grant: c.Grant,
 		Resources: c.Resources, Change: c.Change, Levels: c.Levels, Before: c.LevelsBefore}
-	faults := []error{checkID("operationId", c.OperationID), checkID("instanceId", c.InstanceID), c.setRequest(op)}
+	faults := []error{checkID("operationId", c.OperationID), checkID("instanceId", c.InstanceID), c.setRequest(&op)}
 	if c.Package == nil || c.Package.VNFD() == nil {
 		faults = append(faults, &vnflcm.ParamError{Path: "package", Reason: "is required, with a VNFD"})
 	}
@@ -115,7 +115,7 @@ func (c Call) operation() (*vnflcm.Operation, error) {
 }
 
 // setRequest puts the request in its place, the inverse of it in a rollback hook.
-func (c Call) setRequest(op *vnflcm.Operation) error {
+func (c Call) setRequest(op *vnflcm.OperationData) error {
 	switch r := c.Request.(type) {
 	case vnflcm.InstantiateVnfRequest:
 		op.Kind, op.Instantiate, op.Initial = vnflcm.OpInstantiate, &r, r
@@ -158,7 +158,7 @@ func baseOf(hook vnflcm.Hook) (base string, rollback bool) {
 }
 
 // invert replaces the request by the one that a Manager passes to drivers while it rolls back.
-func invert(op *vnflcm.Operation) {
+func invert(op *vnflcm.OperationData) {
 	switch op.Kind {
 	case vnflcm.OpInstantiate:
 		op.Kind, op.Instantiate, op.Terminate = vnflcm.OpTerminate, nil, &vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}

@@ -20,14 +20,14 @@ func TestOperations(t *testing.T) {
 	}
 	o := plan.Operations[string, *journal]{Instantiate: named("instantiate"), ScaleOut: named("scale-out"), ScaleIn: named("scale-in"),
 		Heal: named("heal"), Terminate: named("terminate")}
-	for want, op := range map[vnflcm.Hook]vnflcm.Operation{
+	for want, data := range map[vnflcm.Hook]vnflcm.OperationData{
 		"instantiate of a": {Instantiate: &vnflcm.InstantiateVnfRequest{}},
 		"scale-out of a":   {Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut}},
 		"scale-in of a":    {Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn}, RollingBack: true},
 		"heal of a":        {Heal: &vnflcm.HealVnfRequest{}},
 		"terminate of a":   {Terminate: &vnflcm.TerminateVnfRequest{}, RollingBack: true},
 	} {
-		if got := o.Plan(&op, "a").Phases[0].Hook; got != want {
+		if got := o.Plan(&vnflcm.Operation{OperationData: data}, "a").Phases[0].Hook; got != want {
 			t.Errorf("plan %s, want %s", got, want)
 		}
 	}
