@@ -19,7 +19,7 @@ func TestKubesprayPlaybooks(t *testing.T) {
 	t.Parallel()
 	y := yardOf(t, needAnsibleServer(t), nil)
 	server := y.newAnsibleServer()
-	ctx := within(t, 4*time.Minute)
+	ctx := within(t, 15*time.Minute)
 	for _, name := range []string{"cp", "w1", "w2"} {
 		must(t, y.machines.Create(ctx, vminfra.Machine{ID: name, Name: name, Instance: "i"}))
 	}
