@@ -1,9 +1,12 @@
 package sshexec_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,6 +93,47 @@ func TestAllow(t *testing.T) {
 	behind.Trusted = true
 	if err := pool.Host(behind).Wait(withinMinutes(t)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPoolDial connects to a server that does not speak SSH, directly and through a jump host.
+func TestPoolDial(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	_, jump := bastion(t, "jump", sshtest.Config{})
+	jump.Trusted = true
+	refused := errors.New("it is local")
+	allow := func(string, uint16) error { return nil }
+	var dials, trusted dialCounter
+	pool := newPool(t, sshexec.Options{Dial: dials.dial, DialTrusted: trusted.dial, Allow: func(host string, port uint16) error { return allow(host, port) }})
+	for _, via := range []*sshexec.Target{nil, &jump} {
+		conn, err := pool.DialContext(withinMinutes(t), via, addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.Write([]byte("GET / HTTP/1.0\r\n\r\n"))
+		if answer, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(answer, "404") {
+			t.Errorf("%q, %v", answer, err)
+		}
+		if err := errors.Join(err, conn.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if dials.made.Load() != 1 || trusted.made.Load() != 1 {
+		t.Errorf("%d connections, and %d to the jump host", dials.made.Load(), trusted.made.Load())
+	}
+	allow = func(string, uint16) error { return refused }
+	for _, via := range []*sshexec.Target{nil, &jump} {
+		if _, err := pool.DialContext(withinMinutes(t), via, addr); !errors.Is(err, sshexec.ErrNotAllowed) || !errors.Is(err, refused) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := pool.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.DialContext(withinMinutes(t), nil, addr); !errors.Is(err, sshexec.ErrClosed) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -119,6 +119,16 @@ func (p *Pool) Host(t Target) *Host {
 	return &Host{pool: p, target: t, machine: &remote{pool: p, target: t}}
 }
 
+// DialContext connects to addr, host:port, in the way in which the pool connects to a Target with this Addr that is not Trusted: by
+// Options.Dial or through the jump host via, and only if Options.Allow permits it (ErrNotAllowed). It does not speak SSH with addr. A nil
+// via means that there is no jump host.
+func (p *Pool) DialContext(ctx context.Context, via *Target, addr string) (net.Conn, error) {
+	if p.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	return p.reach(ctx, Target{Addr: addr, Via: via}.withDefaults(), func(string) {})
+}
+
 // Forget closes the connections to the machine with this Target.ID, for
 // example because it was replaced. Commands that run on it end with
 // [ErrDisconnected].
