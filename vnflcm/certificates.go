@@ -9,11 +9,12 @@ import (
 
 // Certificate is a certificate of a program on a machine of a VNF.
 type Certificate struct {
-	On       string    // id of the VNFC
-	Machine  string    // the name of the VNFC
-	Name     string    // such as pki/apiserver.crt
-	NotAfter time.Time // when it ends, by the clock of its readers
-	IsCA     bool      // it signs other certificates
+	On        string    `json:"on,omitempty"`      // id of the VNFC
+	Machine   string    `json:"machine,omitempty"` // the name of the VNFC
+	Name      string    `json:"name"`              // such as pki/apiserver.crt
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	NotAfter  time.Time `json:"notAfter"`       // when it ends, by the clock of its readers
+	IsCA      bool      `json:"isCa,omitempty"` // it signs other certificates
 }
 
 // CertificateReader is a MgmtDriver that reads the certificates of what it has set up.
@@ -22,6 +23,15 @@ type CertificateReader interface {
 	// nothing. Certificates is no hook: op has no request and no steps, and its State can only be read. An operation may work on the
 	// instance at the same time.
 	Certificates(ctx context.Context, op *Operation) ([]Certificate, error)
+}
+
+// ServedCertificateReader is a CertificateReader that also reads certificates without a login: those that servers show in TLS handshakes, and
+// authorities that the entry of a VIM names. The Manager asks it once a day.
+type ServedCertificateReader interface {
+	CertificateReader
+	// ServedCertificates is Certificates without a login. Certificates of servers have the names that Certificates gives them. On is empty
+	// where a certificate belongs to an address that several machines share.
+	ServedCertificates(ctx context.Context, op *Operation) ([]Certificate, error)
 }
 
 // Certificates reads the certificates of the programs on the machines of an instantiated VNF: of control planes and kubelets, for
