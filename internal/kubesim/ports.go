@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/memconn"
@@ -41,7 +43,7 @@ func (w *World) Dialer(id string) func(ctx context.Context, network, addr string
 		}
 		serve := w.portOf(m, number)
 		if serve == nil {
-			return nil, fmt.Errorf("dial tcp %s: connect: connection refused", addr)
+			return nil, fmt.Errorf("dial tcp %s: %w", addr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 		}
 		// Unlike a net.Pipe the connection holds what either side has written, so that a client which refuses a certificate
 		// does not wait for a server that still writes.

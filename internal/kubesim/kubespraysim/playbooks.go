@@ -205,10 +205,27 @@ func (s Server) controlPlane(ctx context.Context, r *ansiblesim.Run, n nodes) er
 		return err
 	}
 	others := r.Play("Join control plane nodes", n.masters[1:])
-	return others.Serial(ctx, "kubernetes/control-plane : Joining control plane node to the cluster.", func(ctx context.Context, h *ansiblesim.Host) error {
+	if err := others.Serial(ctx, "kubernetes/control-plane : Joining control plane node to the cluster.", func(ctx context.Context, h *ansiblesim.Host) error {
 		return s.join(ctx, r, h, n.masters[0], true)
+	}); err != nil {
+		return err
+	}
+	return r.Play("Place the certificates", n.masters).Task(ctx, "etcd : Gen_certs | Place the certificates", func(ctx context.Context, h *ansiblesim.Host) error {
+		_, err := h.Run(ctx, "sh", "-c", placeCertificates, "sh", h.Name)
+		return err
 	})
 }
+
+// placeCertificates copies the certificates that kubeadm has made to where kubespray has them. The servers use those of kubeadm.
+const placeCertificates = `set -e
+mkdir -p /etc/kubernetes/ssl /etc/ssl/etcd/ssl
+cd /etc/kubernetes/pki
+cp ca.crt apiserver.crt apiserver-kubelet-client.crt front-proxy-ca.crt front-proxy-client.crt /etc/kubernetes/ssl/
+cp etcd/ca.crt /etc/ssl/etcd/ssl/ca.pem
+cp etcd/server.crt "/etc/ssl/etcd/ssl/member-$1.pem"
+cp etcd/healthcheck-client.crt "/etc/ssl/etcd/ssl/admin-$1.pem"
+cp apiserver-etcd-client.crt "/etc/ssl/etcd/ssl/node-$1.pem"
+`
 
 // initConfig is the configuration for kubeadm: the networks of the group variables, and every name of the API.
 func (s Server) initConfig(ctx context.Context, r *ansiblesim.Run, h *ansiblesim.Host, n nodes) (string, error) {
