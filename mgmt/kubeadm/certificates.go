@@ -2,15 +2,11 @@ package kubeadm
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
-	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -125,58 +121,4 @@ func warnOfEnd(ctx context.Context, e *environment, n mgmt.Node) {
 	if err == nil && time.Until(cert.NotAfter) < soon {
 		e.op.Warn(ctx, fmt.Sprintf("the certificates of %s end on %s: renew them by the task %s", n.Name, cert.NotAfter.UTC().Format(time.DateOnly), vnflcm.RenewCertificates))
 	}
-}
-
-var _ vnflcm.CertificateReader = (*Driver)(nil)
-
-// inspection bounds how long the certificates of one node may take to read.
-const inspection = 30 * time.Second
-
-// Certificates implements vnflcm.CertificateReader: the certificates of control-plane nodes and of all kubelets. It logs in only to
-// machines whose host key an earlier operation has recorded.
-func (d *Driver) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Certificate, error) {
-	p, err := read(ctx, op)
-	if err != nil {
-		return nil, err
-	}
-	masters, err1 := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
-	workers, err2 := d.access(p.Cluster.Worker).Nodes(op, d.config.Pool, "worker")
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	nodes := slices.Concat(masters, workers)
-	var found plan.Result[[]vnflcm.Certificate]
-	err = vnflcm.Each(ctx, d.config.Parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
-		_, controlPlane := n.CP(p.Cluster.Master.SSHCPName)
-		list, err := inspect(ctx, op, n, controlPlane)
-		found.Set(n.ID, list)
-		return err
-	})
-	var out []vnflcm.Certificate
-	for _, n := range nodes {
-		out = append(out, found.Of(n.ID)...)
-	}
-	return out, err
-}
-
-// inspect reads the certificates of one node. The error names the node.
-func inspect(ctx context.Context, op *vnflcm.Operation, n mgmt.Node, controlPlane bool) (out []vnflcm.Certificate, err error) {
-	key, err := mgmt.HostKey(ctx, op, n.ResourceID)
-	if err == nil && key == "" {
-		err = errors.New("no operation has logged in to the machine yet")
-	}
-	var found controlplane.Certificates
-	if err == nil {
-		err = mgmt.Within(ctx, inspection, func(ctx context.Context) (err error) {
-			found, err = controlplane.Inspect(ctx, n, controlPlane)
-			return err
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kubeadm: the certificates of %s cannot be read: %w", n.Name, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, vnflcm.Certificate{On: n.ID, Machine: n.Name, Name: name, NotAfter: found[name].NotAfter, IsCA: found[name].IsCA})
-	}
-	return out, nil
 }

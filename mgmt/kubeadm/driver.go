@@ -22,7 +22,8 @@ type Config struct {
 	// guides lack this parameter.
 	ConfirmWholeHeal bool
 	// Allow judges IP addresses in parameters that are for programs on the machines: of proxies, registries and package
-	// repositories. Default: outbound.RefuseLocal.
+	// repositories. With the policy of Pool it also judges the addresses of servers that ServedCertificates connects to. Default:
+	// outbound.RefuseLocal.
 	Allow outbound.Policy
 }
 

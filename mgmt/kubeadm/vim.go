@@ -6,7 +6,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/expiry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -24,7 +26,10 @@ func runRegisterVIM(ctx context.Context, e *environment, _ mgmt.Node) error {
 	if e.p.HelmScript != "" {
 		r.Extra = e.helmInfo
 	}
-	return vimentry.RegisterVIM(ctx, e.op, e.kube, e.config.Timeouts.Ready, r)
+	if err := vimentry.RegisterVIM(ctx, e.op, e.kube, e.config.Timeouts.Ready, r); err != nil {
+		return err
+	}
+	return expiry.KeepEtcdCA(ctx, e.op, e.up, etcd.CAFile)
 }
 
 var _ vnflcm.VIMRenewer = (*Driver)(nil)

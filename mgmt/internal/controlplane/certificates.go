@@ -13,7 +13,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -276,33 +275,7 @@ func KubeletCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, er
 	return nil, fmt.Errorf("kubeadm: %s has no certificate", kubeletFile)
 }
 
-// authorities are the certificates of the CAs on a control-plane node.
-var authorities = []string{"pki/ca.crt", "pki/etcd/ca.crt", "pki/front-proxy-ca.crt"}
-
-// Inspect reads all certificates of a node, by their files below /etc/kubernetes, and that of its kubelet as "kubelet". A worker has only
-// the latter. Missing files and files without a certificate are left out.
-func Inspect(ctx context.Context, n mgmt.Node, controlPlane bool) (Certificates, error) {
-	out := Certificates{}
-	if controlPlane {
-		for _, name := range slices.Concat(renewed, authorities) {
-			text, _, err := linux.On(n.SSH).Read(ctx, directory+name)
-			if err != nil {
-				return nil, err
-			}
-			if strings.HasSuffix(name, ".conf") {
-				text = readKubeconfig(text).certificate
-			}
-			if cert := parseCertificate(text); cert != nil {
-				out[name] = cert
-			}
-		}
-	}
-	kubelet, err := KubeletCertificate(ctx, n)
-	if err == nil {
-		out["kubelet"] = kubelet
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return out, err
+// CertificateFiles are the files with certificates that a control-plane node with its own etcd member has, below /etc/kubernetes.
+func CertificateFiles() []string {
+	return append(slices.Clone(renewed), "pki/ca.crt", "pki/etcd/ca.crt", "pki/front-proxy-ca.crt")
 }

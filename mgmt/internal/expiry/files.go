@@ -1,0 +1,147 @@
+package expiry
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
+	"github.com/vnfkit/vnfkit/mgmt/linux"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// inspection bounds how long the certificates of one node may take to read.
+const inspection = 30 * time.Second
+
+// Files returns the certificates in the files that names returns for each node, and the client certificate of its kubelet as
+// "kubelet". Relative names are below /etc/kubernetes. Missing files, such as those of etcd where etcd is external, and files without a
+// certificate are left out.
+//
+// The error names the nodes without an answer. Files logs in only to machines whose host key an earlier operation has recorded.
+func Files(ctx context.Context, op *vnflcm.Operation, parallel int, nodes []mgmt.Node, names func(mgmt.Node) []string) (out []vnflcm.Certificate, err error) {
+	var found plan.Result[[]vnflcm.Certificate]
+	err = vnflcm.Each(ctx, parallel, nodes, func(ctx context.Context, n mgmt.Node) error {
+		key, err := mgmt.HostKey(ctx, op, n.ResourceID)
+		if err == nil && key == "" {
+			err = errors.New("no operation has logged in to the machine yet")
+		}
+		if err == nil {
+			err = mgmt.Within(ctx, inspection, func(ctx context.Context) error {
+				list, err := inspect(ctx, n, names(n))
+				found.Set(n.ID, list)
+				return err
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("the certificates of %s cannot be read: %w", n.Name, err)
+		}
+		return nil
+	})
+	for _, n := range nodes {
+		out = append(out, found.Of(n.ID)...)
+	}
+	return out, err
+}
+
+// kubeletFile has the client certificate and the key of a kubelet that renews its certificate.
+const kubeletFile = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+
+// inspect reads the certificates of one node, sorted by name.
+func inspect(ctx context.Context, n mgmt.Node, names []string) (out []vnflcm.Certificate, err error) {
+	files := map[string]string{"kubelet": kubeletFile}
+	for _, name := range names {
+		if files[name] = name; !path.IsAbs(name) {
+			files[name] = "/etc/kubernetes/" + name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text, _, err := linux.On(n.SSH).Read(ctx, files[name])
+		if err != nil {
+			return out, err
+		}
+		if strings.HasSuffix(name, ".conf") {
+			text = clientCertificate(text)
+		}
+		if cert := parse(text); cert != nil {
+			out = append(out, described(vnflcm.Certificate{On: n.ID, Machine: n.Name, Name: name}, cert))
+		}
+	}
+	return out, nil
+}
+
+// described returns c with what a certificate says of itself.
+func described(c vnflcm.Certificate, cert *x509.Certificate) vnflcm.Certificate {
+	c.NotBefore, c.NotAfter, c.IsCA = cert.NotBefore, cert.NotAfter, cert.IsCA
+	return c
+}
+
+// clientCertificate returns the certificate in a kubeconfig with one user, PEM; nil for another text.
+func clientCertificate(text []byte) []byte {
+	var file struct {
+		Users []struct {
+			User struct {
+				Certificate string `yaml:"client-certificate-data"`
+			} `yaml:"user"`
+		} `yaml:"users"`
+	}
+	if yaml.Unmarshal(text, &file) != nil || len(file.Users) != 1 {
+		return nil
+	}
+	data, err := base64.StdEncoding.DecodeString(file.Users[0].User.Certificate)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// parse returns the first certificate of a PEM text, nil if it has none.
+func parse(text []byte) *x509.Certificate {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil
+		}
+		return cert
+	}
+	return nil
+}
+
+// etcdCAKey is where the state of an instance has the authority of etcd, PEM.
+const etcdCAKey = "etcd-ca"
+
+// KeepEtcdCA stores the authority of etcd, for Served, from the first of these files that a node has. If no node answers or has such a file,
+// what is stored is deleted: it may be of an earlier cluster. The result is the same if it is called again.
+func KeepEtcdCA(ctx context.Context, op *vnflcm.Operation, nodes []mgmt.Node, files ...string) error {
+	var text []byte
+	var faults []error
+	for _, n := range nodes {
+		for _, name := range files {
+			content, exists, err := linux.On(n.SSH).Read(ctx, name)
+			if faults = append(faults, err); exists && parse(content) != nil {
+				text = content
+				break
+			}
+		}
+		if text != nil {
+			return op.State().Put(ctx, etcdCAKey, string(text))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		op.Log.WarnContext(ctx, "the authority of etcd cannot be read", "error", err)
+	}
+	return op.State().Delete(ctx, etcdCAKey)
+}
