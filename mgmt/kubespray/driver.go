@@ -23,7 +23,8 @@ type Config struct {
 	// guides lack this parameter.
 	ConfirmWholeHeal bool
 	// Allow judges IP addresses in parameters that are for programs on the machines or on the Ansible server, and that of this
-	// server. Default: outbound.RefuseLocal.
+	// server. With the policy of Pool it also judges the addresses of servers that ServedCertificates connects to. Default:
+	// outbound.RefuseLocal.
 	Allow outbound.Policy
 	// Output returns the writer that receives everything that a run of a playbook, such as "cluster.yml", prints, with
 	// secrets masked. If Output returns nil, the text is discarded. The driver calls Output once per run; concurrent

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/expiry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -19,8 +20,12 @@ func VIMID(instanceID string) string { return vimentry.VIMID(instanceID) }
 
 // runRegisterVIM creates or updates the cluster's entry in the VIM registry. CNFs can be instantiated on a registered cluster.
 func runRegisterVIM(ctx context.Context, d *deployment, _ mgmt.Node) error {
-	return vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
+	err := vimentry.RegisterVIM(ctx, d.op, d.kube, d.config.Timeouts.Ready,
 		vimentry.Registration{VIMParam: d.p.VIM, Name: d.p.VIMName, Endpoint: d.endpoint})
+	if err != nil {
+		return err
+	}
+	return expiry.KeepEtcdCA(ctx, d.op, d.masters, etcdDir+"ca.pem", kubernetesDir+kubeDir+"etcd/ca.crt")
 }
 
 var _ vnflcm.VIMRenewer = (*Driver)(nil)
