@@ -324,6 +324,27 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// TestShortCertificates: certificates of new nodes and renewed ones are valid for the time in the request.
+func TestShortCertificates(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: kubeadm.Config{ShortCertificates: true}})
+	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0), with(t, `{"certificate_validity":"10m"}`))...)
+	check := func() {
+		list, err := l.Certificates(t.Context(), id)
+		if err != nil || len(list) == 0 {
+			t.Errorf("%d certificates, %v", len(list), err)
+		}
+		for _, c := range list {
+			if until := time.Until(c.NotAfter); !c.IsCA && (until > 10*time.Minute || until < 0) {
+				t.Errorf("%s on %s is valid for %s", c.Name, c.Machine, until)
+			}
+		}
+	}
+	check()
+	l.Must(l.Maintain(t.Context(), id, renewal))
+	check()
+}
+
 // TestCertificateWarnings: a renewal warns of kubelets that do not renew their certificates, and other operations of certificates that end
 // soon.
 func TestCertificateWarnings(t *testing.T) {

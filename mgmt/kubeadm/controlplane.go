@@ -20,7 +20,7 @@ func (d *environment) program() controlplane.Program {
 
 func (d *environment) kubeadm() controlplane.Kubeadm {
 	return controlplane.Kubeadm{Version: d.version(), Endpoint: d.endpoint(), PodSubnet: d.p.Master.PodCIDR, ServiceSubnet: d.p.Master.ClusterCIDR,
-		SANs: d.certSANs(), Components: d.p.componentDocuments(), IgnorePreflight: d.p.IgnorePreflight,
+		SANs: d.certSANs(), Validity: d.p.certificateValidity(), Components: d.p.componentDocuments(), IgnorePreflight: d.p.IgnorePreflight,
 		Register: func(n mgmt.Node) controlplane.Registration {
 			marks := d.marks(n)
 			return controlplane.Registration{Labels: marks.byKubelet(), Taints: marks.taints()}

@@ -21,6 +21,9 @@ type Config struct {
 	// request without vnfcInstanceId replaces every machine of the cluster. Default: false, because requests in Tacker's
 	// guides lack this parameter.
 	ConfirmWholeHeal bool
+	// ShortCertificates allows requests with a certificate_validity of less than 30 days, for tests. Default: false, because a cluster ends
+	// with its certificates.
+	ShortCertificates bool
 	// Allow judges IP addresses in parameters that are for programs on the machines: of proxies, registries and package
 	// repositories. With the policy of Pool it also judges the addresses of servers that ServedCertificates connects to. Default:
 	// outbound.RefuseLocal.
@@ -110,7 +113,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	return errors.Join(err, err1, p.check(op), p.checkTargets(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
 
 // addresses are the attributes with addresses that programs on the machines, or the driver through them, connect to.

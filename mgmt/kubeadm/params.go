@@ -35,14 +35,15 @@ type parameters struct {
 }
 
 type clusterParam struct {
-	ScriptPath        string      `json:"script_path"`
-	VIMName           string      `json:"vim_name"`
-	KubernetesVersion string      `json:"kubernetes_version"` // beyond Tacker
-	CNIManifestPath   string      `json:"cni_manifest_path"`  // beyond Tacker
-	APIEndpoint       string      `json:"api_endpoint"`       // beyond Tacker
-	Master            masterParam `json:"master_node"`
-	Worker            nodeParam   `json:"worker_node"`
-	Proxy             mgmt.Proxy  `json:"proxy"`
+	ScriptPath          string      `json:"script_path"`
+	VIMName             string      `json:"vim_name"`
+	KubernetesVersion   string      `json:"kubernetes_version"`   // beyond Tacker
+	CNIManifestPath     string      `json:"cni_manifest_path"`    // beyond Tacker
+	APIEndpoint         string      `json:"api_endpoint"`         // beyond Tacker
+	CertificateValidity string      `json:"certificate_validity"` // beyond Tacker; a duration, default 8760h
+	Master              masterParam `json:"master_node"`
+	Worker              nodeParam   `json:"worker_node"`
+	Proxy               mgmt.Proxy  `json:"proxy"`
 
 	Balancer    *vnfbalancer.BalancerParam `json:"external_lb_param"` // Tacker's for kubespray
 	Registries  client.Connections         `json:"private_registry_connection_info"`
@@ -144,6 +145,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.apiEndpoint(k)
 	c.externalBalancer(k)
 	c.components(k)
+	c.validity(k)
 	c.packages(k)
 	c.flannel(k)
 	c.marks("master_node", k.Master.nodeMarks)

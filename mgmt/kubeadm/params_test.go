@@ -88,6 +88,12 @@ var parameterFaults = []struct {
 	{"volumes without a server", `{"pv_registration_params":[{}]}`, []string{"pv_registration_params: has no effect without storage_server, which exports them"}},
 	{"containerd too old", `{"kubernetes_version":"1.36.1","packages":{"containerd_version":"1.7.*"}}`, []string{
 		`packages.containerd_version: "1.7.*": is too old for Kubernetes 1.36: containerd 1 is supported up to Kubernetes 1.35, later versions take containerd 2`}},
+	{"validity", `{"certificate_validity":"1 year"}`, []string{`certificate_validity: "1 year": must be a time in whole seconds such as 8760h, from 1m to 87600h, after which the CAs end`}},
+	{"long validity", `{"certificate_validity":"87601h"}`, []string{`certificate_validity: "87601h": must be a time in whole seconds such as 8760h, from 1m to 87600h, after which the CAs end`}},
+	{"short validity", `{"certificate_validity":"719h"}`, []string{
+		`certificate_validity: "719h": is less than 720h (30 days), which the program does not allow: the cluster would end if its certificates were not renewed`}},
+	{"validity with an old version", `{"kubernetes_version":"1.30.14","certificate_validity":"720h"}`, []string{
+		`certificate_validity: "720h": kubeadm has no such setting in Kubernetes 1.30.14: it does from 1.31 on`}},
 	{"old version", `{"kubernetes_version":"1.21.14"}`, []string{`kubernetes_version: "1.21.14": is not supported: 1.22.0 and later versions 1 are`}},
 	{"endpoint", `{"api_endpoint":"lb.example.org:0"}`, []string{`api_endpoint: "lb.example.org:0": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},
 	{"endpoint with a command", `{"api_endpoint":"$(id)"}`, []string{`api_endpoint: "$(id)": must be a host name or address, with or without a port: lb.example.org:6443, [2001:db8::1]:6443`}},
@@ -132,8 +138,8 @@ var parameterFaults = []struct {
 		`flannel.cni_plugin_image: "a b:c": must be an image with its tag or digest, such as ghcr.io/flannel-io/flannel:v0.28.4`,
 		`flannel.image: "flannel": must be an image with its tag or digest, such as ghcr.io/flannel-io/flannel:v0.28.4`}},
 	{"flannel beside another network", `{"flannel":{"backend":"vxlan"}}`, []string{"flannel: has no effect with cni_manifest_path or script_path: leave it out, or them"}},
-	{"settings for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","api_endpoint":"lb","kubelet_configuration":{"maxPods":1},"ignore_preflight_errors":["Mem"]}`, []string{
-		`api_endpoint: "lb": has no effect with script_path: the script sets up the endpoint`,
+	{"settings for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","api_endpoint":"lb","kubelet_configuration":{"maxPods":1},"ignore_preflight_errors":["Mem"],"certificate_validity":"720h"}`, []string{
+		`api_endpoint: "lb": has no effect with script_path: the script sets up the endpoint`, "certificate_validity: has no effect with script_path: the script runs kubeadm",
 		"ignore_preflight_errors: has no effect with script_path: the script runs kubeadm", "kubelet_configuration: has no effect with script_path: the script runs kubeadm"}},
 	{"account", `{"vim_registration":{"cluster_role":"a/b","token":"file","token_expiration":600}}`, []string{
 		`vim_registration.cluster_role: "a/b": is no name of a ClusterRole`, `vim_registration.token: "file": must be "secret" or "request"`}},

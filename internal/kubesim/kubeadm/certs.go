@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -18,11 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
-const (
-	directory = "/etc/kubernetes/"
-	// validity is how long certificates are valid unless the configuration says otherwise.
-	validity = 365 * 24 * time.Hour
-)
+const directory = "/etc/kubernetes/"
 
 // signed are certificates of a control-plane node with the certificate of their CA, both without suffix.
 var signed = [][2]string{
@@ -46,14 +43,17 @@ func manifest(component string) string {
 		"\n  namespace: kube-system\nspec:\n  containers:\n  - image: registry.k8s.io/" + component + "\n    name: " + component + "\n  hostNetwork: true\nstatus: {}\n"
 }
 
+// validity returns how long certificates are valid. A cluster of an older file has none.
+func (cl *Cluster) validity() time.Duration { return cmp.Or(cl.Validity, kubeadmconf.DefaultValidity) }
+
 // controlPlaneFiles returns the certificates, kubeconfigs and manifests of a control-plane node, except those of etcd.
 func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[string]string, error) {
 	now := c.w.Now()
-	server, err := cl.ServerCertificate(node, m.Address, now, now.Add(validity))
+	server, err := cl.ServerCertificate(node, m.Address, now, now.Add(cl.validity()))
 	if err != nil {
 		return nil, err
 	}
-	kubelet, err := pki.Issue(&pki.Pair{Cert: cl.CA, Key: cl.CAKey}, clientTemplate("kube-apiserver-kubelet-client", kubeapi.Administrators, now.Add(validity)), now)
+	kubelet, err := pki.Issue(&pki.Pair{Cert: cl.CA, Key: cl.CAKey}, clientTemplate("kube-apiserver-kubelet-client", kubeapi.Administrators, now.Add(cl.validity())), now)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := pki.Issue(&front, clientTemplate("front-proxy-client", "", now.Add(validity)), now)
+	proxy, err := pki.Issue(&front, clientTemplate("front-proxy-client", "", now.Add(cl.validity())), now)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[strin
 		"pki/ca.key": cl.CAKey, "pki/apiserver.crt": server.Cert, "pki/apiserver.key": server.Key,
 		"pki/apiserver-kubelet-client.crt": kubelet.Cert, "pki/apiserver-kubelet-client.key": kubelet.Key}
 	for name, user := range users {
-		if files[name], err = cl.Kubeconfig(user[0], user[1], now, now.Add(validity)); err != nil {
+		if files[name], err = cl.Kubeconfig(user[0], user[1], now, now.Add(cl.validity())); err != nil {
 			return nil, err
 		}
 	}
@@ -102,10 +102,7 @@ func (c *call) renewCertificates(args []string) error {
 	if f.Cluster == nil {
 		return errors.New("kubesim: certs renew takes the configuration of the cluster")
 	}
-	valid := validity
-	if f.Cluster.Validity != nil {
-		valid = f.Cluster.Validity.Duration
-	}
+	valid := f.Cluster.ValidityOfCertificates()
 	for _, files := range signed {
 		if err := c.renewFile(directory+files[0], directory+files[1], f.Cluster.Encryption, valid); err != nil {
 			return err
@@ -181,7 +178,7 @@ const kubeletFile = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 
 func (c *call) writeKubeletFile(cl *Cluster, node string) error {
 	now := c.w.Now()
-	pair, err := pki.Issue(&pki.Pair{Cert: cl.CA, Key: cl.CAKey}, clientTemplate("system:node:"+node, "system:nodes", now.Add(validity)), now)
+	pair, err := pki.Issue(&pki.Pair{Cert: cl.CA, Key: cl.CAKey}, clientTemplate("system:node:"+node, "system:nodes", now.Add(cl.validity())), now)
 	if err != nil {
 		return err
 	}

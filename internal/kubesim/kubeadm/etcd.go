@@ -14,12 +14,12 @@ import (
 )
 
 // writeEtcdFiles writes the certificates of the member on this machine, and of its clients.
-func (c *call) writeEtcdFiles(of *etcd.Cluster, name, address string) error {
+func (c *call) writeEtcdFiles(cl *Cluster, name, address string) error {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		return err
 	}
-	files, err := etcd.Files(of.CA, name, addr, c.w.Now(), c.w.Now().Add(validity))
+	files, err := etcd.Files(cl.Etcd.CA, name, addr, c.w.Now(), c.w.Now().Add(cl.validity()))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *call) writeMemberFiles(cl *Cluster, name string) error {
 	if e == nil {
 		return errNoMember
 	}
-	return c.writeEtcdFiles(&cl.Etcd, name, e.Address.String())
+	return c.writeEtcdFiles(cl, name, e.Address.String())
 }
 
 // leaveEtcd is the etcd part of kubeadm reset: it removes the member if it runs and the remaining members accept the

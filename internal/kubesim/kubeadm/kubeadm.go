@@ -30,6 +30,7 @@ type Cluster struct {
 	Etcd        etcd.Cluster         `json:"etcd"`
 	CertKeys    map[string]time.Time `json:"certKeys"`
 	CertsTokens []string             `json:"certsTokens,omitempty"` // those that upload-certs has made
+	Validity    time.Duration        `json:"validity,omitempty"`    // of certificates
 }
 
 // Machine is what kubeadm finds on a machine.
@@ -156,7 +157,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if cl.Etcd, err = etcd.New(c.w.ID(), o.Name, address, c.w.Now()); err != nil {
 		return err
 	}
-	if err := c.writeEtcdFiles(&cl.Etcd, o.Name, o.Advertise); err != nil {
+	if err := c.writeEtcdFiles(cl, o.Name, o.Advertise); err != nil {
 		return err
 	}
 	if err := c.writeFiles(cl, Machine{Address: address}, o.Name, true); err != nil {
@@ -205,7 +206,7 @@ func (c *call) throughEndpoint(cl *Cluster) error {
 // uploadConfig stores the configuration of the cluster where kubeadm looks for it (kubeadm, phases upload-config).
 func (cl *Cluster) uploadConfig() error {
 	config, err := yaml.Marshal(kubeapi.Object{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + cl.Version,
-		"controlPlaneEndpoint": cl.Endpoint, "networking": kubeapi.Object{"podSubnet": cl.PodCIDR}})
+		"controlPlaneEndpoint": cl.Endpoint, "networking": kubeapi.Object{"podSubnet": cl.PodCIDR}, "certificateValidityPeriod": cl.validity().String()})
 	if err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func newCluster(o *kubeadmconf.InitOptions, now time.Time) (*Cluster, error) {
 		return nil, err
 	}
 	api.Tokens[o.Token] = now.Add(o.TTL)
-	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}}, nil
+	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity}, nil
 }
 
 // writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.

@@ -100,7 +100,7 @@ func (e Endpoint) check() error {
 }
 
 func (c *Cluster) check() error {
-	errs := []error{c.checkEndpoint(), checkPods(c.Networking.PodSubnet), checkServices(c.Networking.ServiceSubnet)}
+	errs := []error{c.checkVersion(), c.checkEndpoint(), checkPods(c.Networking.PodSubnet), checkServices(c.Networking.ServiceSubnet)}
 	for _, name := range c.APIServer.CertSANs {
 		plain := strings.TrimPrefix(strings.ToLower(name), "*.")
 		if _, err := netip.ParseAddr(name); err != nil && !isSubdomain(plain) {
@@ -108,6 +108,20 @@ func (c *Cluster) check() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkVersion refuses fields of v1beta4 in v1beta3.
+func (c *Cluster) checkVersion() error {
+	switch {
+	case c.APIVersion != v1beta3:
+	case c.Encryption != "":
+		return errors.New(`strict decoding error: unknown field "encryptionAlgorithm"`)
+	case c.Validity != nil:
+		return errors.New(`strict decoding error: unknown field "certificateValidityPeriod"`)
+	case c.CAValidity != nil:
+		return errors.New(`strict decoding error: unknown field "caCertificateValidityPeriod"`)
+	}
+	return nil
 }
 
 // checkEndpoint is ParseHostPort of kubeadm: the port may be left out.

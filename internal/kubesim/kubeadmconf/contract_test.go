@@ -92,6 +92,10 @@ var questions = []question{
 	{"IPv6 address", inInit("advertiseAddress: 10.0.0.1", "advertiseAddress: 'fd00::1'"), ""},
 	{"port", inInit("advertiseAddress: 10.0.0.1", "advertiseAddress: 10.0.0.1, bindPort: 99999"), "localAPIEndpoint.bindPort"},
 
+	{"validity of certificates", inCluster("networking", "certificateValidityPeriod: 10m\nnetworking"), ""},
+	{"validity of certificates in v1beta3", of(inCluster("networking", "certificateValidityPeriod: 10m\nnetworking"), "v1beta4", "v1beta3"), `unknown field "certificateValidityPeriod"`},
+	{"algorithm in v1beta3", of(inCluster("networking", "encryptionAlgorithm: RSA-2048\nnetworking"), "v1beta4", "v1beta3"), `unknown field "encryptionAlgorithm"`},
+
 	{"endpoint without a port", inCluster("10.0.0.1:6443", "10.0.0.1"), ""},
 	{"endpoint is a name", inCluster("10.0.0.1:6443", "api.example.com:6443"), ""},
 	{"endpoint with IPv6", inCluster("10.0.0.1:6443", "'[fd00::1]:6443'"), ""},

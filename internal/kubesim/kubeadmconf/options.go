@@ -22,6 +22,7 @@ import (
 type InitOptions struct {
 	Name, Endpoint, Advertise, PodCIDR, ServiceCIDR, Version string
 	CertSANs                                                 []string
+	Validity                                                 time.Duration // of certificates
 
 	Ignore []string // preflight checks
 
@@ -29,9 +30,20 @@ type InitOptions struct {
 	TTL   time.Duration
 }
 
+// DefaultValidity is how long certificates are valid unless the configuration says otherwise.
+const DefaultValidity = 365 * 24 * time.Hour
+
+// ValidityOfCertificates returns how long certificates of the cluster are valid.
+func (c *Cluster) ValidityOfCertificates() time.Duration {
+	if c.Validity == nil {
+		return DefaultValidity
+	}
+	return c.Validity.Duration
+}
+
 // ReadInit reads the arguments of "kubeadm init", with its configuration file.
 func ReadInit(c *program.Call, args []string) (*InitOptions, error) {
-	o := &InitOptions{ServiceCIDR: "10.96.0.0/12", Token: NewToken(), TTL: 24 * time.Hour}
+	o := &InitOptions{ServiceCIDR: "10.96.0.0/12", Validity: DefaultValidity, Token: NewToken(), TTL: 24 * time.Hour}
 	var config string
 	rest, err := c.Flags(args, func(f *pflag.FlagSet) {
 		f.StringVar(&config, "config", "", "")
@@ -62,6 +74,7 @@ func ReadInit(c *program.Call, args []string) (*InitOptions, error) {
 	if c := f.Cluster; c != nil {
 		o.Version, o.Endpoint, o.CertSANs = c.KubernetesVersion, c.ControlPlaneEndpoint, c.APIServer.CertSANs
 		o.PodCIDR, o.ServiceCIDR = c.Networking.PodSubnet, cmp.Or(c.Networking.ServiceSubnet, o.ServiceCIDR)
+		o.Validity = c.ValidityOfCertificates()
 	}
 	return o, nil
 }

@@ -50,6 +50,7 @@ type (
 		ControlPlaneEndpoint string     `yaml:"controlPlaneEndpoint"`
 		Networking           networking `yaml:"networking"`
 		APIServer            apiServer  `yaml:"apiServer"`
+		Validity             string     `yaml:"certificateValidityPeriod,omitempty"`
 	}
 	networking struct {
 		PodSubnet     string `yaml:"podSubnet"`
@@ -126,13 +127,17 @@ func (k Kubeadm) registration(n mgmt.Node) nodeRegistration {
 }
 
 func (k Kubeadm) clusterConfiguration() clusterConfiguration {
-	return clusterConfiguration{
+	c := clusterConfiguration{
 		typeMeta:             k.kind("ClusterConfiguration"),
 		KubernetesVersion:    "v" + k.Version,
 		ControlPlaneEndpoint: k.Endpoint,
 		Networking:           networking{k.PodSubnet, k.ServiceSubnet},
 		APIServer:            apiServer{k.SANs},
 	}
+	if k.Validity > 0 {
+		c.Validity = k.Validity.String()
+	}
+	return c
 }
 
 func (k Kubeadm) joinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlane bool) joinConfiguration {

@@ -46,8 +46,9 @@ type Kubeadm struct {
 	Version                  string // version of Kubernetes
 	Endpoint                 string // host:port of the API
 	PodSubnet, ServiceSubnet string
-	SANs                     []string // names and addresses of the API for its certificate
-	Components               []any    // configuration documents of components that differ from kubeadm's defaults
+	SANs                     []string      // names and addresses of the API for its certificate
+	Validity                 time.Duration // of certificates; 0: kubeadm's default
+	Components               []any         // configuration documents of components that differ from kubeadm's defaults
 	IgnorePreflight          []string
 	Register                 func(mgmt.Node) Registration
 }
