@@ -3,6 +3,7 @@ package kubeadm_test
 import (
 	"crypto/tls"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -119,7 +120,8 @@ func TestRenewCertificates(t *testing.T) {
 			id := l.Instantiated("instantiate_sandbox.json", c.cluster...)
 			before := l.serials()
 			admin := l.file("masterNode-0", kubernetesDir+"admin.conf")
-			l.copyKubeconfig("masterNode-0", admin)
+			l.copyKubeconfig("masterNode-0", admin, false)
+			l.copyKubeconfig("masterNode-0", admin, true)
 			led := l.whileRenewed(c.led)
 			opID, err := l.Maintain(t.Context(), id, renewal)
 			occ, err := l.End(opID, err)
@@ -149,8 +151,10 @@ func TestRenewCertificates(t *testing.T) {
 			if c.led != "" && len(led()) > 0 {
 				t.Errorf("clients were led to nodes that were renewed: %q", led())
 			}
-			if copied := l.file("masterNode-0", l.home("masterNode-0")+"/.kube/config"); copied == admin || copied != l.file("masterNode-0", kubernetesDir+"admin.conf") {
-				t.Error("the login user's copy of admin.conf is outdated")
+			for _, home := range []string{l.home("masterNode-0"), "/root"} {
+				if copied := l.file("masterNode-0", home+"/.kube/config"); copied == admin || copied != l.file("masterNode-0", kubernetesDir+"admin.conf") {
+					t.Errorf("the copy of admin.conf in %s is outdated", home)
+				}
 			}
 			l.want(c.masters, 1, 0)
 			if code, _, err := l.Ask(first(l.Entry(kubeadm.VIMID(id))), "GET", "/api/v1/nodes", ""); err != nil || code != 200 {
@@ -173,9 +177,9 @@ func (l *lab) home(name string) string {
 	return ""
 }
 
-func (l *lab) copyKubeconfig(name, content string) {
+func (l *lab) copyKubeconfig(name, content string, root bool) {
 	l.t.Helper()
-	_, err := mgmttest.Run(l.t.Context(), l.host(name), sshexec.Command{Shell: `mkdir -p "$HOME/.kube" && cat > "$HOME/.kube/config"`, Stdin: strings.NewReader(content)})
+	_, err := mgmttest.Run(l.t.Context(), l.host(name), sshexec.Command{Shell: `mkdir -p ~/.kube && cat > ~/.kube/config`, Stdin: strings.NewReader(content), Root: root})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -250,6 +254,25 @@ func TestRenewUnhealthy(t *testing.T) {
 		if before[file] == serial {
 			t.Errorf("%s was not renewed", file)
 		}
+	}
+}
+
+// TestOtherKubeconfig: a kubeconfig that is no copy of admin.conf stays as it is.
+func TestOtherKubeconfig(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+	admin := l.file("masterNode-0", kubernetesDir+"admin.conf")
+	moved := regexp.MustCompile(`server: .*`).ReplaceAllString(admin, "server: https://lb.example.org:6443")
+	other := l.file("masterNode-0", kubernetesDir+"scheduler.conf")
+	l.copyKubeconfig("masterNode-0", moved, false)
+	l.copyKubeconfig("masterNode-0", other, true)
+	l.Must(l.Maintain(t.Context(), id, renewal))
+	if l.file("masterNode-0", l.home("masterNode-0")+"/.kube/config") != moved {
+		t.Error("a kubeconfig for another address was replaced")
+	}
+	if l.file("masterNode-0", "/root/.kube/config") != other {
+		t.Error("a kubeconfig of another user was replaced")
 	}
 }
 

@@ -108,7 +108,7 @@ var (
 	awaitRestarted     = step("members", "every member of etcd is healthy before the next one is restarted", readyLimit, runAwaitMembers)
 	restartAPIServer   = step("restart-api-server", "the API server uses the new certificates", readyLimit, runRestartAPIServer)
 	restartControllers = step("restart-controllers", "the controller manager and the scheduler use the new certificates", readyLimit, runRestartControllers)
-	copyAdmin          = step("kubeconfig", "the login user's copy of admin.conf has the new certificate", oneMinute, on(controlplane.CopyAdmin))
+	copyAdmin          = step("kubeconfig", "copies of admin.conf of root and the login user have the new certificate", oneMinute, on(controlplane.CopyAdmin))
 	checkKubelet       = repeated("kubelet", "the kubelet renews its certificate by itself", runCheckKubelet)
 )
 

@@ -110,14 +110,18 @@ func keyType(cert *x509.Certificate) string {
 }
 
 // kubeconfig has the parts of a kubeconfig with one cluster and one user that identify them, as PEM.
-type kubeconfig struct{ ca, certificate []byte }
+type kubeconfig struct {
+	ca, certificate []byte
+	server          string
+}
 
 // readKubeconfig returns an empty kubeconfig for another file.
 func readKubeconfig(text []byte) kubeconfig {
 	var file struct {
 		Clusters []struct {
 			Cluster struct {
-				CA string `yaml:"certificate-authority-data"`
+				CA     string `yaml:"certificate-authority-data"`
+				Server string `yaml:"server"`
 			} `yaml:"cluster"`
 		} `yaml:"clusters"`
 		Users []struct {
@@ -129,7 +133,8 @@ func readKubeconfig(text []byte) kubeconfig {
 	if yaml.Unmarshal(text, &file) != nil || len(file.Clusters) != 1 || len(file.Users) != 1 {
 		return kubeconfig{}
 	}
-	return kubeconfig{decodeBase64(file.Clusters[0].Cluster.CA), decodeBase64(file.Users[0].User.Certificate)}
+	cluster := file.Clusters[0].Cluster
+	return kubeconfig{decodeBase64(cluster.CA), decodeBase64(file.Users[0].User.Certificate), cluster.Server}
 }
 
 // decodeBase64 returns nil for a text that is no base64.
@@ -234,28 +239,35 @@ func CheckServed(ctx context.Context, n mgmt.Node) error {
 	return nil
 }
 
-// CopyAdmin replaces the kubeconfig of the login user by admin.conf if it is an older copy: a client certificate of the same subject for
-// the same cluster.
+// CopyAdmin replaces the kubeconfigs of root and of the login user by admin.conf if they are older copies: a client certificate of the same
+// subject for the same address of the same cluster.
 func CopyAdmin(ctx context.Context, n mgmt.Node) error {
 	home, err := n.SSH.Output(ctx, sshexec.Command{Shell: `printf %s "$HOME"`})
 	if err != nil {
-		return err
-	}
-	file := string(home) + "/.kube/config"
-	copied, exists, err := linux.On(n.SSH).Read(ctx, file)
-	if err != nil || !exists {
 		return err
 	}
 	admin, err := n.SSH.ReadFile(ctx, sshexec.File{Path: adminConf, Root: true})
 	if err != nil {
 		return err
 	}
+	for _, file := range []sshexec.File{{Path: string(home) + "/.kube/config"}, {Path: "/root/.kube/config", Root: true}} {
+		text, exists, err := linux.On(n.SSH).Read(ctx, file.Path)
+		if err == nil && exists && isFormer(text, admin) {
+			file.Mode = 0o600
+			err = n.SSH.Upload(ctx, bytes.NewReader(admin), file)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFormer reports whether a kubeconfig is an older copy of another one.
+func isFormer(copied, admin []byte) bool {
 	old, now := readKubeconfig(copied), readKubeconfig(admin)
 	was, is := parseCertificate(old.certificate), parseCertificate(now.certificate)
-	if was == nil || is == nil || !bytes.Equal(old.ca, now.ca) || was.Subject.String() != is.Subject.String() {
-		return nil
-	}
-	return n.SSH.Upload(ctx, bytes.NewReader(admin), sshexec.File{Path: file, Mode: 0o600})
+	return was != nil && is != nil && !was.Equal(is) && was.Subject.String() == is.Subject.String() && bytes.Equal(old.ca, now.ca) && old.server == now.server
 }
 
 // kubeletFile has the client certificate and the key of a kubelet that renews its certificate.
