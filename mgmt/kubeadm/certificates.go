@@ -39,14 +39,25 @@ func runRenewNode(ctx context.Context, e *environment, n mgmt.Node) error {
 // certificatesMark is the annotation by which the manifest of a static pod differs after a renewal: it has a digest of the certificates.
 const certificatesMark = "vnfkit.io/certificates"
 
-// restart makes the kubelet start static pods again, one after the other, unless they run with the certificates in the files. It waits until
-// they are Ready. before is called before each restart.
+// restart makes the kubelet start static pods again, unless they run with the certificates in the files, and waits until they are Ready. The
+// kubelet restarts several pods at once. before is called before each restart.
 func restart(ctx context.Context, e *environment, n mgmt.Node, before func() error, pods ...string) error {
+	digest, err := markRestart(ctx, n, before, pods...)
+	for _, pod := range pods {
+		if err == nil {
+			err = e.kube.WaitStaticPod(ctx, n.IP, pod, certificatesMark, digest)
+		}
+	}
+	return err
+}
+
+// markRestart writes the digest of the certificates into the manifests of static pods, and returns the digest.
+func markRestart(ctx context.Context, n mgmt.Node, before func() error, pods ...string) (digest string, err error) {
 	certificates, err := controlplane.ReadCertificates(ctx, n)
 	if err != nil {
-		return err
+		return "", err
 	}
-	digest := certificates.Digest()
+	digest = certificates.Digest()
 	for _, pod := range pods {
 		mark, err := controlplane.MarkOf(ctx, n, pod, certificatesMark)
 		if err == nil && mark != digest {
@@ -55,14 +66,11 @@ func restart(ctx context.Context, e *environment, n mgmt.Node, before func() err
 		if err == nil {
 			err = controlplane.Mark(ctx, n, pod, certificatesMark, digest)
 		}
-		if err == nil {
-			err = e.kube.WaitStaticPod(ctx, n.IP, pod, certificatesMark, digest)
-		}
 		if err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return digest, nil
 }
 
 // runRestartEtcd restarts the etcd member of a node, unless another member is not healthy. Leadership moves to another member before.
