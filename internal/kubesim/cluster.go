@@ -27,10 +27,10 @@ func (w *World) ready(c *cluster, n *kubeapi.Node) bool {
 	return m != nil && w.reports(c, m) && m.runs("containerd") && m.Cluster == c.ID && m.Node == n.Name && c.HasNetwork()
 }
 
-// reports reports whether the kubelet of a machine of the cluster reaches an API server. On a control-plane node it asks only the
+// reports reports whether the kubelet of a machine of the cluster reaches an API server, which refuses a certificate that has ended. On a control-plane node it asks only the
 // API server of its machine, which ends with the machine's member of etcd (kubeadm, ControlPlaneKubeletLocalMode, locked in 1.35).
 func (w *World) reports(c *cluster, m *machine) bool {
-	if !m.runs("kubelet") {
+	if !m.runs("kubelet") || !w.inTime(m, kubeletCert) {
 		return false
 	}
 	return !m.controlPlane(c) || w.hasAPI(m)
@@ -91,7 +91,7 @@ const manifests = "/etc/kubernetes/manifests/"
 func (s site) MirrorPod(name string) kubeapi.Object {
 	for _, m := range s.w.state.Machines {
 		component, found := strings.CutSuffix(name, "-"+m.Node)
-		if !found || m.Cluster != s.c.ID || m.Node == "" || !m.runs("kubelet") {
+		if !found || m.Cluster != s.c.ID || m.Node == "" || !s.w.reports(s.c, m) {
 			continue
 		}
 		text, err := afero.ReadFile(s.w.files[m.ID](), manifests+component+".yaml")

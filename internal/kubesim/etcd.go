@@ -7,10 +7,10 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 )
 
-// alive reports whether a member runs: as a static pod, with the kubelet of its machine.
+// alive reports whether a member runs, as a static pod with the kubelet of its machine, and the other members accept its certificate.
 func (w *World) alive(c *cluster, e etcd.Member) bool {
 	m := w.state.Machines[e.Machine]
-	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != ""
+	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != "" && (len(c.Etcd.Members) == 1 || w.inTime(m, peerCert))
 }
 
 func (w *World) members(c *cluster) etcd.Running {

@@ -36,6 +36,7 @@ type World struct {
 	passwords    sync.Map   // those that were right, hashed with what they were compared to
 	observed     func(machine, method, path string)
 	certificates map[string]tls.Certificate // of API servers, by machine, cluster and node name
+	ends         map[string]time.Time       // ends of certificates, by the text of their file
 	led          map[led]int                // connections that haproxy leads, under the lock
 }
 
@@ -62,7 +63,7 @@ type Options struct {
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing, packages: o.Packages, services: o.Services,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, ends: map[string]time.Time{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing, packages: o.Packages, services: o.Services,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 	"time"
@@ -171,6 +172,40 @@ func (c *call) reissue(old []byte, ca, algorithm string, valid time.Duration) (*
 	}
 	pair, err := issue(&pki.Pair{Cert: string(signer), Key: string(key)}, template, now)
 	return &pair, err
+}
+
+// kubeconfigOf is "kubeadm kubeconfig user": it prints a kubeconfig with a new client certificate. It needs no API.
+func (c *call) kubeconfigOf(args []string) error {
+	var config, name, org string
+	var valid time.Duration
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) {
+		f.StringVar(&config, "config", "", "")
+		f.StringVar(&name, "client-name", "", "")
+		f.StringVar(&org, "org", "", "")
+		f.DurationVar(&valid, "validity-period", kubeadmconf.DefaultValidity, "")
+	})
+	if err != nil || len(rest) > 0 {
+		return errors.Join(err, program.Unexpected(rest))
+	}
+	if name == "" {
+		return errors.New(`error: required flag(s) "client-name" not set`)
+	}
+	f, err := kubeadmconf.ReadFile(c.Call, config)
+	if err != nil {
+		return err
+	}
+	if f.Cluster == nil {
+		return errors.New("kubesim: kubeconfig user takes the configuration of the cluster")
+	}
+	ca, err1 := afero.ReadFile(c.FS, directory+"pki/ca.crt")
+	key, err2 := afero.ReadFile(c.FS, directory+"pki/ca.key")
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("error: failed to load CA: %w", err)
+	}
+	of := kubeapi.Cluster{CA: string(ca), CAKey: string(key), Endpoint: f.Cluster.ControlPlaneEndpoint}
+	text, err := of.Kubeconfig(name, org, c.w.Now(), c.w.Now().Add(valid))
+	c.Printf("%s", text)
+	return err
 }
 
 // kubeletFile has the client certificate that a kubelet renews by itself.

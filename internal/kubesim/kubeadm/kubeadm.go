@@ -1,4 +1,4 @@
-// Package kubeadm simulates the program: init, join, reset, tokens and certificates with their renewal, with the members of etcd that it adds and removes.
+// Package kubeadm simulates the program: init, join, reset, tokens, certificates with their renewal, and kubeconfigs of users, with the members of etcd that it adds and removes.
 // It refuses what kubeadm refuses of a machine, of its arguments (package kubeadmconf) and of credentials, and every other command. A
 // join of a control-plane node that is cut short leaves its etcd member, as with kubeadm.
 package kubeadm
@@ -84,6 +84,7 @@ func Run(ctx context.Context, p *program.Call, w World) error {
 		run   func(context.Context, []string) error
 	}{
 		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", func(_ context.Context, args []string) error { return kubeadmconf.Validate(c.Call, args) }}, {"reset", c.reset},
+		{"kubeconfig user", func(_ context.Context, args []string) error { return c.kubeconfigOf(args) }},
 		{"certs renew all", func(_ context.Context, args []string) error { return c.renewCertificates(args) }},
 		{"token create", c.tokenCreate}, {"token list", c.tokenList},
 	} {
