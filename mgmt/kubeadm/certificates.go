@@ -33,6 +33,9 @@ func runRenewNode(ctx context.Context, e *environment, n mgmt.Node) error {
 	if err := runCheckEtcd(ctx, e, n); err != nil {
 		return err
 	}
+	if renewed, err := e.isRenewed(n); renewed || err != nil {
+		return err
+	}
 	return e.configuration.Of("").RenewCertificates(ctx, n)
 }
 
@@ -84,14 +87,14 @@ func runRestartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
 }
 
 func runRestartAPIServer(ctx context.Context, e *environment, n mgmt.Node) error {
-	if err := restart(ctx, e, n, func() error { return nil }, controlplane.StaticAPIServer); err != nil {
+	if err := restart(ctx, e, n, unchecked, controlplane.StaticAPIServer); err != nil {
 		return err
 	}
 	return controlplane.CheckServed(ctx, n)
 }
 
 func runRestartControllers(ctx context.Context, e *environment, n mgmt.Node) error {
-	return restart(ctx, e, n, func() error { return nil }, controlplane.StaticControllerManager, controlplane.StaticScheduler)
+	return restart(ctx, e, n, unchecked, controlplane.StaticControllerManager, controlplane.StaticScheduler)
 }
 
 // leadAPI makes a load balancer of the VNF, or the haproxy of a control-plane node, lead clients of the API to these nodes.
@@ -107,6 +110,11 @@ const lastTenth = 10
 
 // runCheckKubelet warns of a kubelet that does not renew its certificate. The renewal does not depend on the machine: it may be dead.
 func runCheckKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
+	if e.ended.Of(n.ID).Kubelet != "" {
+		if err := awaitKubelet(ctx, e, n); err != nil && ctx.Err() == nil {
+			e.op.Warn(ctx, fmt.Sprintf("the kubelet of %s has a new certificate, but the node is not Ready: %v", n.Name, err))
+		}
+	}
 	cert, err := controlplane.KubeletCertificate(ctx, n)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -89,6 +89,11 @@ var scenarios = []scenario{
 	{"renew certificates", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, renewal)
 	}, "complex", nil, nil, false},
+	{"renew certificates that have ended", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		l.endKubelets("masterNode-0", "masterNode-1", "masterNode-2", "workerNode-0")
+		l.end("masterNode-0", "masterNode-1", "masterNode-2")
+		return m.Maintain(ctx, id, renewal)
+	}, "complex", []string{"renew-kubelet", "renew-ended", "start-etcd", "await-etcd", "start-api-server"}, nil, false}, // the other steps are cut in "renew certificates"
 	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}, "", nil, nil, false},
@@ -397,7 +402,7 @@ func cutPointsOf(step string) []crashtest.Point {
 	})
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig"}
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.
 func (s scenario) matrix(t *testing.T) []crashCase {

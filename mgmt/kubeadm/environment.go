@@ -39,6 +39,7 @@ type environment struct {
 	alive   plan.Result[bool]                   // set by checkAlive
 
 	configuration plan.Result[controlplane.Configuration] // set by readConfiguration
+	ended         plan.Result[controlplane.Ended]         // set by findEnded
 
 	agreeing sync.Mutex // see agreement
 

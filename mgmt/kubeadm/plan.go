@@ -99,19 +99,25 @@ func terminate(c clusterShape) *operationPlan {
 	return &p.operationPlan
 }
 
-// renewCertificates renews the certificates of one control-plane node after the other, while the other nodes serve the API.
+// renewCertificates renews the certificates of one control-plane node after the other, while the other nodes serve the API. Certificates
+// that have ended are renewed before, on all nodes at the same time.
 func renewCertificates(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.MaintenancePhase)
-	renewed := p.Once(readConfiguration, p.Once(checkEtcd))
+	ended := p.Once(findEnded)
+	renewed := p.Once(readConfiguration, p.Once(checkEtcd, p.renewEnded(ended)))
 	for i, n := range p.Masters {
 		away := p.leadAPI(leadAway(i), renewed)
 		serving := p.Chain(n, []task{renewNode, restartEtcd, awaitRestarted, restartAPIServer, restartControllers}, away)
 		renewed = p.leadAPI(leadBack(i), serving)
 	}
 	p.Each(p.Masters, copyAdmin, renewed)
-	p.Each(p.nodes(), checkKubelet, renewed)
+	p.Each(p.Masters, checkKubelet, renewed)
+	for _, n := range p.Workers {
+		p.On(n, checkKubelet, renewed, p.On(n, renewKubelet, ended))
+	}
 	p.Once(registerVIM, renewed)
+	p.Once(forgetEnded, p.All())
 	return &p.operationPlan
 }
 

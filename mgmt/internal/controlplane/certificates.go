@@ -111,8 +111,8 @@ func keyType(cert *x509.Certificate) string {
 
 // kubeconfig has the parts of a kubeconfig with one cluster and one user that identify them, as PEM.
 type kubeconfig struct {
-	ca, certificate []byte
-	server          string
+	ca, certificate, key []byte
+	server               string
 }
 
 // readKubeconfig returns an empty kubeconfig for another file.
@@ -127,14 +127,15 @@ func readKubeconfig(text []byte) kubeconfig {
 		Users []struct {
 			User struct {
 				Certificate string `yaml:"client-certificate-data"`
+				Key         string `yaml:"client-key-data"`
 			} `yaml:"user"`
 		} `yaml:"users"`
 	}
 	if yaml.Unmarshal(text, &file) != nil || len(file.Clusters) != 1 || len(file.Users) != 1 {
 		return kubeconfig{}
 	}
-	cluster := file.Clusters[0].Cluster
-	return kubeconfig{decodeBase64(cluster.CA), decodeBase64(file.Users[0].User.Certificate), cluster.Server}
+	cluster, user := file.Clusters[0].Cluster, file.Users[0].User
+	return kubeconfig{decodeBase64(cluster.CA), decodeBase64(user.Certificate), decodeBase64(user.Key), cluster.Server}
 }
 
 // decodeBase64 returns nil for a text that is no base64.
@@ -165,15 +166,7 @@ type Configuration string
 // RenewCertificates renews all certificates of a control-plane node, whether or not they have ended, and checks the result. kubeadm gets
 // the cluster's configuration: without it kubeadm asks the API, and falls back to its defaults if the API does not answer.
 func (c Configuration) RenewCertificates(ctx context.Context, n mgmt.Node) error {
-	var head struct {
-		APIVersion string `yaml:"apiVersion"`
-		Validity   any    `yaml:"certificateValidityPeriod"`
-	}
-	if err := yaml.Unmarshal([]byte(c), &head); err != nil || head.APIVersion == "" {
-		return errors.Join(errors.New("kubeadm: the ConfigMap kubeadm-config has no ClusterConfiguration"), err)
-	}
-	node, err := Marshal(localConfiguration{typeMeta{head.APIVersion, "InitConfiguration"}, nodeRegistration{Name: n.HostName, CRISocket: containerdSocket},
-		localAPIEndpoint{n.IP.String()}})
+	config, err := c.on(n)
 	if err != nil {
 		return err
 	}
@@ -184,14 +177,42 @@ func (c Configuration) RenewCertificates(ctx context.Context, n mgmt.Node) error
 	if err != nil {
 		return err
 	}
-	if err := run(ctx, n, bytes.Join([][]byte{[]byte(c), node}, []byte("\n---\n")), "certs", "renew", "all"); err != nil {
+	if err := run(ctx, n, config, "certs", "renew", "all"); err != nil {
 		return err
 	}
 	after, err := ReadCertificates(ctx, n)
 	if err != nil {
 		return err
 	}
-	return after.Check(before, head.Validity != nil)
+	head, err := c.head()
+	if err != nil {
+		return err
+	}
+	return after.Check(before, head.Validity != "")
+}
+
+// configurationHead is the part of a ClusterConfiguration that the driver reads.
+type configurationHead struct {
+	APIVersion string `yaml:"apiVersion"`
+	Validity   string `yaml:"certificateValidityPeriod"`
+}
+
+func (c Configuration) head() (head configurationHead, err error) {
+	if err := yaml.Unmarshal([]byte(c), &head); err != nil || head.APIVersion == "" {
+		return head, errors.Join(errors.New("kubeadm: the ConfigMap kubeadm-config has no ClusterConfiguration"), err)
+	}
+	return head, nil
+}
+
+// on returns the configuration with what kubeadm would otherwise find out on the machine.
+func (c Configuration) on(n mgmt.Node) ([]byte, error) {
+	head, err := c.head()
+	if err != nil {
+		return nil, err
+	}
+	node, err := Marshal(localConfiguration{typeMeta{head.APIVersion, "InitConfiguration"}, nodeRegistration{Name: n.HostName, CRISocket: containerdSocket},
+		localAPIEndpoint{n.IP.String()}})
+	return bytes.Join([][]byte{[]byte(c), node}, []byte("\n---\n")), err
 }
 
 // localConfiguration is the part of an InitConfiguration that kubeadm would otherwise find out on the machine.
@@ -271,7 +292,10 @@ func isFormer(copied, admin []byte) bool {
 }
 
 // kubeletFile has the client certificate and the key of a kubelet that renews its certificate.
-const kubeletFile = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+const (
+	kubeletDirectory = "/var/lib/kubelet/pki/"
+	kubeletFile      = kubeletDirectory + "kubelet-client-current.pem"
+)
 
 // KubeletCertificate returns the client certificate that the kubelet of a node renews by itself.
 func KubeletCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {

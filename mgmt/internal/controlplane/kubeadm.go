@@ -112,8 +112,12 @@ func (k Kubeadm) createToken(ctx context.Context, n mgmt.Node, token string) err
 // run passes the configuration to kubeadm on standard input, so that no file with a token stays on the machine. The
 // standard input of sshd is a socket, which /dev/stdin cannot open, so cat feeds it through a pipe.
 func run(ctx context.Context, n mgmt.Node, config []byte, verb ...string) error {
-	argv := slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "flock", lock, "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
-	return jointoken.Masked(n.RunRoot(ctx, argv, bytes.NewReader(config), nil, nil))
+	return jointoken.Masked(n.RunRoot(ctx, withConfig(verb...), bytes.NewReader(config), nil, nil))
+}
+
+// withConfig returns the command that runs kubeadm with a configuration on standard input.
+func withConfig(verb ...string) []string {
+	return slices.Concat([]string{"sh", "-c", `cat | "$@"`, "sh", "flock", lock, "kubeadm"}, verb, []string{"--config", "/dev/stdin"})
 }
 
 // lock is held on a machine while kubeadm changes it. A kubeadm that was started by a process that has died continues to

@@ -1,0 +1,212 @@
+package kubeadm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// This file has the tasks for certificates that have ended: the API does not answer, and members of etcd refuse each other. These tasks need
+// only SSH until the API servers have restarted.
+
+const ifEnded = "certificates of the node have ended"
+
+var (
+	findEnded      = repeated("ended", "certificates that have ended are renewed without the API", runFindEnded)
+	renewKubelet   = task{Name: "renew-kubelet", Why: "the kubelet can log in to the API", If: "the certificate of the kubelet has ended", Do: runRenewKubelet}
+	renewEnded     = task{Name: "renew-ended", Why: "kubeadm renews the certificates without the API", If: ifEnded, Do: runRenewEnded}
+	startEtcd      = task{Name: "start-etcd", Why: "members of etcd accept each other again", If: ifEnded, Do: runStartEtcd}
+	awaitEtcd      = task{Name: "await-etcd", Why: "etcd has a quorum again", If: "certificates of members of etcd have ended", Do: runAwaitEtcd}
+	startAPIServer = task{Name: "start-api-server", Why: "the API answers, and the controllers work", If: ifEnded, Do: runStartAPIServer}
+	forgetEnded    = repeated("forget-ended", "the next renewal looks at the certificates again", runForgetEnded)
+)
+
+// renewEnded adds the tasks for control-plane nodes whose certificates have ended. They restart the members of etcd of all these nodes at the
+// same time, because none is healthy before. The member of a node whose certificates have not ended is left to the tasks that watch the
+// quorum.
+func (p *planner) renewEnded(ended tasks) tasks {
+	var started tasks
+	for _, n := range p.Masters {
+		started = append(started, p.Chain(n, []task{renewKubelet, renewEnded, startEtcd}, ended)...)
+	}
+	return p.Each(p.Masters, startAPIServer, p.Once(awaitEtcd, started))
+}
+
+// endedState is the prefix of the state keys, by resource id, of nodes whose certificates had ended when the operation first looked: an
+// attempt that follows finds new certificates in files that no program has read yet.
+const endedState = "ended/"
+
+// endedRecord is the value of such a key.
+type endedRecord struct {
+	Operation string `json:"operation"` // records of other operations are void
+	controlplane.Ended
+}
+
+// findLimit bounds how long the certificates of one node may take to read.
+const findLimit = 30 * time.Second
+
+// runFindEnded sets e.ended. A machine that does not answer is left out: it may be dead, and the other nodes are renewed all the same.
+func runFindEnded(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return vnflcm.Each(ctx, e.config.Parallel, e.nodes(), func(ctx context.Context, n mgmt.Node) error {
+		var was endedRecord
+		if err := e.op.State().Get(ctx, endedState+n.ResourceID, &was); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+			return err
+		}
+		if was.Operation != e.op.ID {
+			was.Ended = controlplane.Ended{}
+		}
+		var now controlplane.Ended
+		err := mgmt.Within(ctx, findLimit, func(ctx context.Context) (err error) {
+			now, err = controlplane.FindEnded(ctx, n, e.isMaster(n))
+			return err
+		})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			e.op.Log.WarnContext(ctx, "the certificates of a node cannot be read: it is not known whether they have ended", "host", n.HostName, "error", err)
+		}
+		found := both(was.Ended, now)
+		e.ended.Set(n.ID, found)
+		if found == was.Ended {
+			return nil
+		}
+		e.op.Report(ctx, "certificates of "+n.Name+" have ended")
+		return e.op.State().Put(ctx, endedState+n.ResourceID, endedRecord{e.op.ID, found})
+	})
+}
+
+// both returns the certificates that have ended by either of two looks.
+func both(a, b controlplane.Ended) controlplane.Ended {
+	return controlplane.Ended{Etcd: a.Etcd || b.Etcd, API: a.API || b.API, Kubelet: cmp.Or(b.Kubelet, a.Kubelet)}
+}
+
+// assumed returns the configuration by which certificates of a control-plane node are renewed while the API does not answer.
+func (d *environment) assumed(ctx context.Context, n mgmt.Node) (controlplane.Configuration, error) {
+	return controlplane.Assume(ctx, n, d.p.certificateValidity())
+}
+
+// runRenewKubelet renews the certificate of a kubelet. A worker that has stopped to answer since is left as it is.
+func runRenewKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
+	user := e.ended.Of(n.ID).Kubelet
+	if user == "" {
+		return nil
+	}
+	err := n.Do(ctx, e.op, "renew-kubelet", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
+		if e.isMaster(n) {
+			return renewKubeletBy(ctx, e, n, n, user)
+		}
+		var errs []error
+		for _, by := range e.masters {
+			err := renewKubeletBy(ctx, e, by, n, user)
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+	if !e.isMaster(n) && clusternodes.Unreachable(ctx, err) {
+		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s has ended, and the machine does not answer: heal it", n.Name))
+		return nil
+	}
+	return err
+}
+
+// renewKubeletBy has kubeadm on a control-plane node sign the certificate.
+func renewKubeletBy(ctx context.Context, e *environment, by, n mgmt.Node, user string) error {
+	config, err := e.assumed(ctx, by)
+	if err != nil {
+		return err
+	}
+	return config.RenewKubelet(ctx, by, n, user)
+}
+
+// ifControlPlaneEnded runs a step on a control-plane node whose certificates have ended.
+func ifControlPlaneEnded(ctx context.Context, e *environment, n mgmt.Node, name string, limit time.Duration, do func(context.Context) error) error {
+	if !e.ended.Of(n.ID).ControlPlane() {
+		return nil
+	}
+	return n.Do(ctx, e.op, name, limit, do)
+}
+
+func runRenewEnded(ctx context.Context, e *environment, n mgmt.Node) error {
+	return ifControlPlaneEnded(ctx, e, n, "renew-ended", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
+		config, err := e.assumed(ctx, n)
+		if err != nil {
+			return err
+		}
+		return config.RenewCertificates(ctx, n)
+	})
+}
+
+func unchecked() error { return nil }
+
+// runStartEtcd makes the kubelet start a member whose certificates had ended. awaitEtcd waits for it, since it may need the other members.
+func runStartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
+	if !e.ended.Of(n.ID).Etcd {
+		return nil
+	}
+	return n.Do(ctx, e.op, "start-etcd", time.Minute, func(ctx context.Context) error {
+		_, err := markRestart(ctx, n, unchecked, controlplane.StaticEtcd)
+		return err
+	})
+}
+
+// runAwaitEtcd waits until the members whose certificates had ended are healthy. Other members may be dead.
+func runAwaitEtcd(ctx context.Context, e *environment, _ mgmt.Node) error {
+	started := slices.DeleteFunc(slices.Clone(e.masters), func(n mgmt.Node) bool { return !e.ended.Of(n.ID).Etcd })
+	if len(started) == 0 {
+		return nil
+	}
+	return vnflcm.Do(ctx, e.op, "await-etcd", "", func(ctx context.Context) error {
+		return mgmt.Within(ctx, e.config.Timeouts.Ready, func(ctx context.Context) error { return e.etcd().Await(ctx, started, e.masters) })
+	})
+}
+
+func runStartAPIServer(ctx context.Context, e *environment, n mgmt.Node) error {
+	return ifControlPlaneEnded(ctx, e, n, "start-api-server", e.config.Timeouts.Ready, func(ctx context.Context) error {
+		if err := restart(ctx, e, n, unchecked, controlplane.StaticAPIServer); err != nil {
+			return err
+		}
+		if err := controlplane.CheckServed(ctx, n); err != nil {
+			return err
+		}
+		return restart(ctx, e, n, unchecked, controlplane.StaticControllerManager, controlplane.StaticScheduler)
+	})
+}
+
+// isRenewed reports whether the certificates of a node that had ended have been renewed as the cluster is configured. The configuration
+// was not known then.
+func (d *environment) isRenewed(n mgmt.Node) (bool, error) {
+	if !d.ended.Of(n.ID).ControlPlane() {
+		return false, nil
+	}
+	want, err := d.configuration.Of("").Validity()
+	return cmp.Or(d.p.certificateValidity(), controlplane.DefaultValidity) == want, err
+}
+
+// awaitKubelet waits until a node whose kubelet has a new certificate is Ready.
+func awaitKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
+	return mgmt.Within(ctx, min(e.config.Timeouts.Ready, 2*time.Minute), func(ctx context.Context) error {
+		return e.kube.WaitReady(ctx, []netip.Addr{n.IP}, func(message string) { e.op.Report(ctx, message) })
+	})
+}
+
+// runForgetEnded deletes the records, also those of an operation that has failed.
+func runForgetEnded(ctx context.Context, e *environment, _ mgmt.Node) error {
+	keys, err := e.op.State().Keys(ctx, endedState)
+	for _, key := range keys {
+		err = errors.Join(err, e.op.State().Delete(ctx, key))
+	}
+	return err
+}
