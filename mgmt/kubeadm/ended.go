@@ -95,7 +95,8 @@ func (d *environment) assumed(ctx context.Context, n mgmt.Node) (controlplane.Co
 	return controlplane.Assume(ctx, n, d.p.certificateValidity())
 }
 
-// runRenewKubelet renews the certificate of a kubelet. A worker that has stopped to answer since is left as it is.
+// runRenewKubelet renews the certificate of a kubelet. A worker that has stopped to answer since, or whose certificate is not the cluster's, is
+// left as it is: it must not keep the control plane from being renewed.
 func runRenewKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
 	user := e.ended.Of(n.ID).Kubelet
 	if user == "" {
@@ -115,8 +116,12 @@ func runRenewKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
 		}
 		return errors.Join(errs...)
 	})
-	if !e.isMaster(n) && clusternodes.Unreachable(ctx, err) {
-		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s has ended, and the machine does not answer: heal it", n.Name))
+	if e.isMaster(n) || ctx.Err() != nil {
+		return err
+	}
+	if clusternodes.Unreachable(ctx, err) || errors.Is(err, controlplane.ErrForeignKubelet) {
+		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s has ended and was not renewed, heal the machine: %v", n.Name, err))
+		e.ended.Set(n.ID, controlplane.Ended{}) // nothing waits for the kubelet
 		return nil
 	}
 	return err

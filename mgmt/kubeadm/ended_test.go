@@ -2,6 +2,7 @@ package kubeadm_test
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"strings"
 	"testing"
@@ -153,6 +154,47 @@ func TestRenewEnded(t *testing.T) {
 			}
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.want(c.masters, 2, 0)
+		})
+	}
+}
+
+// TestRenewEndedOfStrangers: a worker gets a certificate only for the user of a certificate that the cluster has given it.
+func TestRenewEndedOfStrangers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		subject  pkix.Name
+		stranger bool // signs the certificate
+	}{
+		"another user":            {pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:nodes"}}, false},
+		"another group":           {pkix.Name{CommonName: "system:node:worker", Organization: []string{"system:masters"}}, false},
+		"signed by another party": {pkix.Name{CommonName: "system:node:worker", Organization: []string{"system:nodes"}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{})
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+			h := l.host("masterNode-0")
+			signer := pki.Pair{Cert: l.file(h.Name(), kubernetesDir+"pki/ca.crt"), Key: l.file(h.Name(), kubernetesDir+"pki/ca.key")}
+			if c.stranger {
+				signer = first(pki.Issue(nil, &x509.Certificate{Subject: pkix.Name{CommonName: "kubernetes"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign,
+					BasicConstraintsValid: true, NotAfter: time.Now().AddDate(1, 0, 0)}, time.Now().AddDate(-1, 0, 0)))
+			}
+			pair := first(pki.Issue(&signer, &x509.Certificate{Subject: c.subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+				NotAfter: time.Now().Add(-time.Hour)}, time.Now().AddDate(-1, 0, 0)))
+			l.write(l.host("workerNode-0"), kubeletFile, pair.Cert+pair.Key)
+			l.end("masterNode-0")
+			opID, err := l.Maintain(t.Context(), id, renewal)
+			l.Must(opID, err)
+			occ, err := l.Operation(t.Context(), opID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(strings.Join(occ.Warnings, "\n"), "a certificate that the cluster has not given it") {
+				t.Errorf("the warnings are %q", occ.Warnings)
+			}
+			if text := l.file("workerNode-0", kubeletFile); text != pair.Cert+pair.Key {
+				t.Error("the machine has got a certificate")
+			}
 		})
 	}
 }

@@ -131,6 +131,36 @@ func (c Configuration) Validity() (time.Duration, error) {
 	return time.ParseDuration(head.Validity)
 }
 
+// ErrForeignKubelet reports that the certificate of a kubelet is not one that the cluster has given it.
+var ErrForeignKubelet = errors.New("kubeadm: the kubelet has a certificate that the cluster has not given it")
+
+// checkKubelet returns ErrForeignKubelet unless the kubelet of a node has, or had, a certificate for this user that the authority of the cluster has
+// signed: a machine may show any certificate, and it gets a new one for the same user.
+func checkKubelet(ctx context.Context, by, n mgmt.Node, user string) error {
+	authority, err := by.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
+	if err != nil {
+		return err
+	}
+	cert, err := clientCertificate(ctx, n, kubeletFile)
+	if errors.Is(err, fs.ErrNotExist) { // the link is being replaced
+		cert, err = clientCertificate(ctx, n, kubeletRenewed)
+	}
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: cert.NotAfter, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	subject := cert.Subject
+	if err == nil && (subject.CommonName != user || !strings.HasPrefix(user, "system:node:") || !slices.Equal(subject.Organization, []string{"system:nodes"})) {
+		err = fmt.Errorf("its user is %q of %q", subject.CommonName, subject.Organization)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrForeignKubelet, err)
+	}
+	return nil
+}
+
 // kubeletRenewed has a client certificate that the driver has made.
 const kubeletRenewed = kubeletDirectory + "kubelet-client-renewed.pem"
 
@@ -139,7 +169,7 @@ const kubeletRenewed = kubeletDirectory + "kubelet-client-renewed.pem"
 func (c Configuration) RenewKubelet(ctx context.Context, by, n mgmt.Node, user string) error {
 	config, err1 := c.on(by)
 	validity, err2 := c.Validity()
-	if err := errors.Join(err1, err2); err != nil {
+	if err := errors.Join(err1, err2, checkKubelet(ctx, by, n, user)); err != nil {
 		return err
 	}
 	verb := []string{"kubeconfig", "user", "--org", "system:nodes", "--client-name", user}
