@@ -49,7 +49,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 				return err
 			}
 		}
-		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.put(ctx, b, kindAbandoned, instanceID, left),
+		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.drop(ctx, b, kindExpiry, instanceID), m.records.put(ctx, b, kindAbandoned, instanceID, left),
 			m.records.appendChange(b, InstanceDeleted, left.VNF, nil))
 	})
 	if err != nil {

@@ -178,7 +178,7 @@ func (m *Manager) addAdopted(ctx context.Context, b *Batch, rec *instanceRecord)
 	if err != nil {
 		return err
 	}
-	return m.addInstance(b, rec)
+	return errors.Join(m.addInstance(b, rec), m.noteAdopted(ctx, b, rec.Instance.ID))
 }
 
 // shares returns ErrConflict if another instance has the same id or one of the machines.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -36,8 +37,8 @@ type ServedCertificateReader interface {
 
 // Certificates reads the certificates of the programs on the machines of an instantiated VNF: of control planes and kubelets, for
 // example. The drivers log in as the request says that the VNF was instantiated with. If some machines do not answer, the error names
-// them, and the list has the certificates of the other machines. ErrNotSupported: no driver that the VNFD names is a CertificateReader.
-// ErrState: the VNF is not instantiated.
+// them, and the list has the certificates of the other machines. CertificateStatus returns later what was read. ErrNotSupported: no driver
+// that the VNFD names is a CertificateReader. ErrState: the VNF is not instantiated.
 func (m *Manager) Certificates(ctx context.Context, instanceID string) ([]Certificate, error) {
 	inst, _, err := m.instance(ctx, instanceID)
 	if err == nil {
@@ -46,35 +47,83 @@ func (m *Manager) Certificates(ctx context.Context, instanceID string) ([]Certif
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := m.openPackage(ctx, inst)
+	known, _, err := m.expiry(ctx, instanceID)
 	if err != nil {
 		return nil, err
 	}
-	defer closePackage(pkg)
-	rec := &operationRecord{Occ: VnfLcmOpOcc{VnfInstanceID: instanceID}, Levels: inst.Levels, Before: inst.Levels}
-	s, err := m.session(ctx, pkg, inst, rec, "certificates")
-	if err != nil {
+	found, err := m.readCertificates(ctx, inst, true, false)
+	if errors.Is(err, ErrNotSupported) {
 		return nil, err
 	}
-	out, err := s.certificates(ctx)
-	return out, s.masked(err)
+	if found.of = known.LoginAfter; len(found.logged) > 0 {
+		err = errors.Join(err, m.storeReading(ctx, instanceID, found))
+	}
+	return found.logged, err
 }
 
-func (s *session) certificates(ctx context.Context) (out []Certificate, err error) {
+// reading is what was read of the certificates of an instance.
+type reading struct {
+	logged []Certificate // with a login
+	served []Certificate // without
+	// Which of both lists are complete.
+	loggedAll, servedAll bool
+	tried, loggedIn      bool      // reading was tried, with a login
+	of                   time.Time // LoginAfter of the record before
+	renews               bool      // a driver renews certificates
+	fault                error     // masked
+}
+
+// nothing reports whether the reading has failed and has found nothing, at least not by the login.
+func (r *reading) nothing() bool {
+	return r.fault != nil && len(r.logged) == 0 && (r.loggedIn || len(r.served) == 0)
+}
+
+// readCertificates asks the drivers that the VNFD names for the certificates of an instance.
+func (m *Manager) readCertificates(ctx context.Context, inst *instanceRecord, logIn, served bool) (found reading, err error) {
+	pkg, err := m.openPackage(ctx, inst)
+	if err != nil {
+		return found, err
+	}
+	defer closePackage(pkg)
+	rec := &operationRecord{Occ: VnfLcmOpOcc{VnfInstanceID: inst.Instance.ID}, Levels: inst.Levels, Before: inst.Levels}
+	s, err := m.session(ctx, pkg, inst, rec, "certificates")
+	if err != nil {
+		return found, err
+	}
+	readers := slices.DeleteFunc(s.drivers(), func(d MgmtDriver) bool { return !readsCertificates(d) })
+	if len(readers) == 0 {
+		return found, fmt.Errorf("%w: no management driver that the VNFD names reads certificates", ErrNotSupported)
+	}
+	found.renews = slices.ContainsFunc(s.drivers(), renews)
+	found.servedAll = served && slices.ContainsFunc(readers, func(d MgmtDriver) bool { _, is := d.(ServedCertificateReader); return is })
+	found.loggedIn, found.loggedAll, found.tried = logIn, logIn, logIn || found.servedAll
 	var faults []error
-	able := false
-	for _, driver := range s.drivers() {
-		reader, is := driver.(CertificateReader)
-		if !is {
-			continue
+	for _, driver := range readers {
+		if reader, able := driver.(CertificateReader); able && logIn {
+			faults = append(faults, s.read(ctx, reader.Certificates, &found.logged, &found.loggedAll))
 		}
-		able = true
-		var list []Certificate
-		faults = append(faults, s.call(ctx, func() (err error) { list, err = reader.Certificates(ctx, s.op); return err }))
-		out = append(out, list...)
+		if reader, able := driver.(ServedCertificateReader); able && served {
+			faults = append(faults, s.read(ctx, reader.ServedCertificates, &found.served, &found.servedAll))
+		}
 	}
-	if !able {
-		return nil, fmt.Errorf("%w: no management driver that the VNFD names reads certificates", ErrNotSupported)
-	}
-	return out, errors.Join(faults...)
+	found.fault = s.masked(errors.Join(faults...))
+	return found, found.fault
+}
+
+func readsCertificates(d MgmtDriver) bool { _, is := d.(CertificateReader); return is }
+
+func renews(d MgmtDriver) bool {
+	maintainer, able := d.(Maintainer)
+	return able && maintainer.Maintains(RenewCertificates)
+}
+
+// read calls a method of a driver and adds to list what it has read. all becomes false if something could not be read.
+func (s *session) read(ctx context.Context, method func(context.Context, *Operation) ([]Certificate, error), list *[]Certificate, all *bool) error {
+	err := s.call(ctx, func() error {
+		more, err := method(ctx, s.op)
+		*list = append(*list, more...)
+		return err
+	})
+	*all = *all && err == nil
+	return err
 }

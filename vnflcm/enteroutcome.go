@@ -100,8 +100,11 @@ func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *Batch)
 		if errors.Is(err, ErrNotFound) {
 			return nil
 		}
-		if err == nil && emptied {
-			err = r.m.records.dropAll(ctx, b, kindState, id+"/")
+		switch {
+		case err == nil && emptied:
+			err = errors.Join(r.m.records.dropAll(ctx, b, kindState, id+"/"), r.m.records.drop(ctx, b, kindExpiry, id))
+		case err == nil:
+			err = r.noteEnd(ctx, b)
 		}
 		return err
 	}

@@ -17,6 +17,8 @@ const (
 	StepSkipped      EventKind = "step-skipped" // the journal says it was done before
 	StepFailed       EventKind = "step-failed"
 	StepProgress     EventKind = "step-progress" // Message says how far it is
+	// CertificatesEnd: the end of certificates of an instance is near, as the feed of changes says in detail. There is no operation.
+	CertificatesEnd EventKind = "certificates-end"
 )
 
 // Event reports progress of an operation. Its texts contain no secrets.

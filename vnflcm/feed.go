@@ -23,6 +23,8 @@ const (
 	// OperationEntered: an operation has entered a state. In STARTING and in the final states attributes of the
 	// instance have changed too.
 	OperationEntered ChangeKind = "operation"
+	// InstanceCertificatesEnd: the end of certificates of the instance is near (Manager.CertificateStatus). No attribute has changed.
+	InstanceCertificatesEnd ChangeKind = "instance-certificates-end"
 )
 
 // Cursor is a place in the feed of changes. "" is before the first change.
@@ -36,6 +38,9 @@ type ChangeEntry struct {
 	VNF  VNFIdentity
 	// Operation is the operation at that moment, nil if the change does not belong to one.
 	Operation *VnfLcmOpOcc
+	// Certificates are those whose end is near, the first one first, at most 100. Of each, another limit has passed: 60, 30, 14, 7, 3 or
+	// 1 days before its end, and 365 days before the end of an authority.
+	Certificates []Certificate `json:",omitempty"`
 }
 
 // VNFIdentity has the attributes by which filters of subscriptions select a VNF instance (SOL003 v2.6.1 4.4.1.5).
@@ -62,6 +67,8 @@ type changeRecord struct {
 	Kind      ChangeKind       `json:"kind"`
 	VNF       VNFIdentity      `json:"vnf"`
 	Operation *operationRecord `json:"operation,omitempty"` // only what Operation shows of it
+	// Certificates are set for InstanceCertificatesEnd.
+	Certificates []Certificate `json:"certificates,omitempty"`
 }
 
 func (c changeRecord) index() Index { return Index{Start: c.Time.UnixNano()} }
@@ -72,6 +79,10 @@ func (r *records) appendChange(b *Batch, kind ChangeKind, vnf VNFIdentity, op *o
 	if op != nil {
 		change.Operation = &operationRecord{Occ: op.Occ, VNF: op.VNF, Drivers: op.Drivers, VIMType: op.VIMType}
 	}
+	return r.appendRecord(b, change)
+}
+
+func (r *records) appendRecord(b *Batch, change changeRecord) error {
 	record, err := r.sealed(kindChange, uuid.NewString(), 0, change)
 	b.Append, b.Wake = append(b.Append, record), true
 	return err
@@ -122,7 +133,7 @@ func (m *Manager) Changes(ctx context.Context, after Cursor, limit int) (list []
 			errs = append(errs, err)
 			continue
 		}
-		shown := ChangeEntry{ID: record.ID, Time: c.Time, Kind: c.Kind, VNF: c.VNF}
+		shown := ChangeEntry{ID: record.ID, Time: c.Time, Kind: c.Kind, VNF: c.VNF, Certificates: c.Certificates}
 		if c.Operation != nil {
 			shown.Operation = m.occurrence(c.Operation)
 		}

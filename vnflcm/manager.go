@@ -73,6 +73,7 @@ type Manager struct {
 	waiting  map[string]int64 // versions of the claims of suspected operations that cannot run beside the current ones
 	keeping  sync.WaitGroup
 	renewals renewals
+	looks    renewals // at certificates, by instance
 
 	mu       sync.Mutex
 	runs     map[string]*run

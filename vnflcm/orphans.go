@@ -61,6 +61,7 @@ func (m *Manager) startKeeping(ctx context.Context) {
 	}
 	if !m.cfg.AcceptOnly {
 		m.keeping.Go(func() { m.renewVIMs(ctx) })
+		m.startCertificates(ctx)
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	kindVIMDefault  = "vim-default"
 	kindRenewal     = "renewal"
 	kindRemovedVIM  = "vim-removed"
+	kindExpiry      = "certificates"
 )
 
 // contentOf returns a value that the content of records of a kind is read into.
@@ -70,6 +71,8 @@ func contentOf(kind string) any {
 		return new(removedVIM)
 	case kindRenewal:
 		return new(renewal)
+	case kindExpiry:
+		return new(expiryRecord)
 	}
 	return new(any)
 }
