@@ -18,10 +18,14 @@ const (
 
 var errLook = fmt.Errorf("no answer within %v", lookLimit)
 
-// startCertificates starts to look at certificates, if a driver reads them. m.mu is held.
+// startCertificates starts to look at certificates, if a driver reads them, and to renew them in the window. m.mu is held.
 func (m *Manager) startCertificates(ctx context.Context) {
-	if m.readsCertificates() {
-		m.keeping.Go(func() { m.watchCertificates(ctx) })
+	if !m.readsCertificates() {
+		return
+	}
+	m.keeping.Go(func() { m.watchCertificates(ctx) })
+	if !m.cfg.Maintenance.isZero() {
+		m.keeping.Go(func() { m.watchWindow(ctx) })
 	}
 }
 

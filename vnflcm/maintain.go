@@ -64,7 +64,7 @@ func (r *records) opensSome(ctx context.Context) bool {
 // error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, kindRemovedVIM, kindExpiry, keyCheck.Kind} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, keyCheck.Kind} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
 		err := m.records.allOf(ctx, Query{Kind: kind, Limit: 1}, func(one []Record) error {
 			if m.records.keys.IsNewest(one[0].Body) {

@@ -56,6 +56,8 @@ type Config struct {
 	// enters FAILED_TEMP with ErrProcessEnded (ROLLED_BACK from STARTING), and can be retried. Processes that end by Close,
 	// that were only stopped or that lost the Store do not count, once they have said so. Default 3.
 	MaxTakeovers int
+	// Maintenance is when certificates are renewed without an order. Default: never.
+	Maintenance MaintenanceWindow
 }
 
 // Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5). Its methods return as soon as a request is
@@ -73,7 +75,8 @@ type Manager struct {
 	waiting  map[string]int64 // versions of the claims of suspected operations that cannot run beside the current ones
 	keeping  sync.WaitGroup
 	renewals renewals
-	looks    renewals // at certificates, by instance
+	looks    renewals     // at certificates, by instance
+	window   windowMemory // of this process
 
 	mu       sync.Mutex
 	runs     map[string]*run
@@ -95,7 +98,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
 	}
-	if err := checkPublicParams(cfg.PublicParams); err != nil {
+	if err := errors.Join(checkPublicParams(cfg.PublicParams), cfg.Maintenance.check()); err != nil {
 		return nil, err
 	}
 	watcher, _ := cfg.Store.(Watcher)
@@ -220,6 +223,8 @@ type operationRecord struct {
 	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord
 	// Scalings are what a SCALE_TO_LEVEL does, in this order.
 	Scalings []scaling `json:"scalings,omitempty"`
+
+	accepting func(*Batch) error // adds to the batch that accepts the operation
 }
 
 // Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNoPackage if there is no package with

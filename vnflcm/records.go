@@ -36,6 +36,7 @@ const (
 	kindRenewal     = "renewal"
 	kindRemovedVIM  = "vim-removed"
 	kindExpiry      = "certificates"
+	kindAutomatic   = "automatic"
 )
 
 // contentOf returns a value that the content of records of a kind is read into.
@@ -73,6 +74,8 @@ func contentOf(kind string) any {
 		return new(renewal)
 	case kindExpiry:
 		return new(expiryRecord)
+	case kindAutomatic:
+		return new(automaticRecord)
 	}
 	return new(any)
 }

@@ -173,6 +173,11 @@ func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, r
 			return err
 		}
 	}
+	if rec.accepting != nil {
+		if err := rec.accepting(&b); err != nil {
+			return err
+		}
+	}
 	if err := r.claim.apply(ctx, b); err != nil {
 		return r.acceptedAfter(context.WithoutCancel(ctx), err, inst)
 	}

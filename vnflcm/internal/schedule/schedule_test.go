@@ -71,3 +71,73 @@ func TestFarTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip("the machine has no time zones: ", err)
+	}
+	at := func(text string) time.Time {
+		out, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	night := schedule.Window{Days: []time.Weekday{time.Saturday}, From: 22 * time.Hour, To: 4 * time.Hour}
+	local := schedule.Window{From: 2 * time.Hour, To: 3 * time.Hour, Location: berlin}
+	for _, c := range []struct {
+		window schedule.Window
+		now    string
+		date   string // "": it is closed
+	}{
+		{schedule.Window{}, "2026-11-28T00:00:00Z", ""},
+		{schedule.Window{To: day}, "2026-11-28T23:59:59Z", "2026-11-28"},
+		{schedule.Window{From: time.Hour, To: 2 * time.Hour}, "2026-11-28T00:59:59Z", ""},
+		{schedule.Window{From: time.Hour, To: 2 * time.Hour}, "2026-11-28T01:00:00Z", "2026-11-28"},
+		{schedule.Window{From: time.Hour, To: 2 * time.Hour}, "2026-11-28T02:00:00Z", ""},
+		{night, "2026-11-28T21:59:59Z", ""},
+		{night, "2026-11-28T22:00:00Z", "2026-11-28"},
+		{night, "2026-11-29T03:59:59Z", "2026-11-28"},
+		{night, "2026-11-29T04:00:00Z", ""},
+		{night, "2026-11-29T22:00:00Z", ""},
+		{night, "2026-11-28T03:00:00Z", ""}, // it has opened on Friday
+		{night, "2027-01-03T01:00:00Z", "2027-01-02"},
+		{schedule.Window{Days: []time.Weekday{time.Thursday}, From: 23 * time.Hour, To: time.Hour}, "2027-01-01T00:30:00Z", "2026-12-31"},
+		{local, "2026-07-01T00:30:00Z", "2026-07-01"},
+		{local, "2026-12-01T00:30:00Z", ""},
+		{local, "2026-12-01T01:30:00Z", "2026-12-01"},
+		{local, "2026-03-29T01:30:00Z", ""}, // the clocks show no such hour
+		{local, "2026-10-25T00:30:00Z", "2026-10-25"},
+		{local, "2026-10-25T01:30:00Z", "2026-10-25"}, // they show it twice
+		{schedule.Window{From: 23 * time.Hour, To: 3 * time.Hour, Location: berlin}, "2026-03-29T00:30:00Z", "2026-03-28"},
+	} {
+		date, open := c.window.Open(at(c.now))
+		if open != (c.date != "") || open && date != c.date {
+			t.Errorf("%+v at %s: %s, open %t; want %q", c.window, c.now, date, open, c.date)
+		}
+	}
+}
+
+func TestCheckWindow(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		window schedule.Window
+		ok     bool
+	}{
+		{schedule.Window{}, true},
+		{schedule.Window{From: 23 * time.Hour, To: 0}, true},
+		{schedule.Window{To: day}, true},
+		{schedule.Window{Days: []time.Weekday{time.Monday}}, false},
+		{schedule.Window{From: time.Hour, To: time.Hour}, false},
+		{schedule.Window{From: day, To: time.Hour}, false},
+		{schedule.Window{From: -1, To: time.Hour}, false},
+		{schedule.Window{From: time.Hour, To: day + 1}, false},
+		{schedule.Window{Days: []time.Weekday{7}, To: time.Hour}, false},
+	} {
+		if err := c.window.Check(); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c.window, err)
+		}
+	}
+}

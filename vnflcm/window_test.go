@@ -1,0 +1,304 @@
+package vnflcm_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// always is a window that is always open, for that many instances a day.
+func always(instances int) func(*vnflcm.Config) {
+	return func(c *vnflcm.Config) {
+		c.Maintenance = vnflcm.MaintenanceWindow{To: aDay, Instances: instances}
+	}
+}
+
+// automatic returns the operations that no person has started.
+func (x *issued) automatic() []*vnflcm.VnfLcmOpOcc {
+	x.t.Helper()
+	page, err := x.Operations(x.t.Context(), vnflcm.OperationQuery{Match: func(o *vnflcm.VnfLcmOpOcc) bool { return o.IsAutomaticInvocation }})
+	must(x.t, err)
+	return page.Items
+}
+
+// TestWindowForYears lets a cluster live for five years whose certificates are valid for one. A process runs for three minutes on
+// Sundays, in the window, and on some other days. It also ends with operations under way. Certificates never end, each is renewed once, and only in windows.
+func TestWindowForYears(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 365*aDay, func(c *vnflcm.Config) {
+			c.Granter = noGranter{}
+			c.Maintenance = vnflcm.MaintenanceWindow{Days: []time.Weekday{time.Sunday}, From: 2 * time.Hour, To: 3 * time.Hour}
+		})
+		id := x.instantiated("plain")
+		closeManager(t, x.Manager)
+		began, cut := time.Now(), false
+		midnight := time.Date(began.Year(), began.Month(), began.Day()+1, 0, 0, 0, 0, time.UTC)
+		for day := range 5 * 365 {
+			at := midnight.AddDate(0, 0, day).Add(2*time.Hour + 30*time.Minute)
+			if at.Weekday() != time.Sunday && day%5 != 0 {
+				continue
+			}
+			time.Sleep(time.Until(at))
+			x.driver.set(func() {
+				x.driver.during = nil
+				if len(x.driver.renewals)%2 == 1 { // the first attempt of every other renewal is cut off
+					cut = true
+					x.driver.during = func(ctx context.Context) { <-ctx.Done() }
+				}
+			})
+			x.run(3 * time.Minute)
+			if s := x.status(id); len(s.Certificates) > 0 && time.Until(s.Certificates[0].NotAfter) < 20*aDay {
+				t.Fatalf("day %d: the certificates end in %v", day, time.Until(s.Certificates[0].NotAfter))
+			}
+		}
+		done := x.automatic()
+		if len(done) < 5 || len(done) > 6 || !cut {
+			t.Errorf("%d renewals within five years", len(done))
+		}
+		for _, occ := range done {
+			if at := occ.StartTime.UTC(); occ.OperationState != vnflcm.Completed || occ.Operation != vnflcm.OpModifyInfo || at.Weekday() != time.Sunday || at.Hour() != 2 || occ.GrantID != "" {
+				t.Errorf("%+v", occ)
+			}
+		}
+	})
+}
+
+// TestWindowShortLife: certificates that are valid for 20 days are renewed in the last third of this time, not each day, also if they seem to
+// be as old as their authority.
+func TestWindowShortLife(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 20*aDay, always(1))
+		x.driver.from = time.Now()
+		x.instantiated("plain")
+		time.Sleep(settled)
+		closeManager(t, x.Manager)
+		for range 100 {
+			time.Sleep(aDay)
+			x.run(2 * settled)
+		}
+		if n := len(x.driver.renewed()); n != 7 {
+			t.Errorf("%d renewals within 100 days, want one each 14 days", n)
+		}
+	})
+}
+
+// TestNoWindow: without a window nothing is renewed.
+func TestNoWindow(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 20*time.Minute, nil)
+		x.instantiated("plain")
+		time.Sleep(time.Hour)
+		if len(x.automatic()) > 0 {
+			t.Error("certificates were renewed")
+		}
+	})
+}
+
+// TestWindowOneByOne: instances are renewed one at a time over all processes, the one whose certificates end first is first, and so many a
+// day.
+func TestWindowOneByOne(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 365*aDay, always(3))
+		var ids []string
+		for range 5 {
+			ids = append(ids, x.instantiated("plain"))
+		}
+		time.Sleep(settled)
+		closeManager(t, x.Manager)
+		reader := x.Manager
+		x.driver.set(func() {
+			for i, id := range ids {
+				for on := range x.driver.ends[id] {
+					x.driver.ends[id][on] = time.Now().Add(time.Duration(29-i) * aDay)
+				}
+			}
+			x.driver.ends[ids[0]]["worker-0"] = time.Now().Add(aDay + 2*time.Hour)
+			x.driver.during = func(ctx context.Context) {
+				active, err := reader.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing}})
+				if err != nil || len(active.Items) != 1 {
+					t.Errorf("%d operations at once, %v", len(active.Items), err)
+				}
+				time.Sleep(time.Minute)
+			}
+		})
+		time.Sleep(aDay)
+		window := x.cfg.Maintenance
+		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
+		x.run(settled) // reads the certificates
+		x.cfg.Maintenance = window
+		var others []*toys
+		for _, owner := range []string{"a", "b", "c"} {
+			y := x.other(func(c *vnflcm.Config) { c.Owner = owner })
+			_, _, err := y.Resume(t.Context())
+			must(t, err)
+			others, x.Manager = append(others, y), y.Manager
+		}
+		time.Sleep(10 * time.Minute)
+		want := []string{ids[0], ids[4], ids[3]}
+		if diff := cmp.Diff(want, x.driver.renewed()); diff != "" {
+			t.Errorf("on the first day:\n%s", diff)
+		}
+		for _, y := range others {
+			closeManager(t, y.Manager)
+		}
+		time.Sleep(aDay)
+		x.run(10 * time.Minute)
+		if diff := cmp.Diff(append(want, ids[2], ids[1]), x.driver.renewed()); diff != "" {
+			t.Errorf("on the second day:\n%s", diff)
+		}
+	})
+}
+
+// TestWindowStops: the first failure stops further renewals, also those of other processes, until a person retries or fails the operation.
+func TestWindowStops(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*issued, string){
+		"retry": func(x *issued, opID string) { x.wait(opID, x.Retry(x.t.Context(), opID), vnflcm.Completed) },
+		"fail":  func(x *issued, opID string) { x.wait(opID, x.Fail(x.t.Context(), opID), vnflcm.Failed) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				x := newIssued(t, 365*aDay, always(10))
+				ids := []string{x.instantiated("plain"), x.instantiated("plain"), x.instantiated("plain")}
+				time.Sleep(settled)
+				closeManager(t, x.Manager)
+				x.driver.set(func() { x.driver.failing = errCut })
+				time.Sleep(340 * aDay)
+				for range 3 {
+					x.run(10 * time.Minute)
+				}
+				done := x.automatic()
+				if len(done) != 1 || done[0].OperationState != vnflcm.FailedTemp || !slices.Contains(ids, done[0].VnfInstanceID) {
+					t.Fatalf("%d operations: %+v", len(done), done)
+				}
+				if n := strings.Count(x.log.String(), "retry or fail it"); n != 3 {
+					t.Errorf("%d processes have logged the stop:\n%s", n, x.log)
+				}
+				x.driver.set(func() { x.driver.failing = nil })
+				x.start()
+				end(x, done[0].ID)
+				closeManager(t, x.Manager)
+				x.run(10 * time.Minute)
+				completed := map[string]bool{}
+				for _, occ := range x.automatic() {
+					completed[occ.VnfInstanceID] = occ.OperationState == vnflcm.Completed
+				}
+				if !completed[ids[0]] || !completed[ids[1]] || !completed[ids[2]] {
+					t.Errorf("afterwards: %v", completed)
+				}
+			})
+		})
+	}
+}
+
+// TestWindowLeavesOut: an instance that another operation has locked is left out, also one in FAILED_TEMP, which is no failure of a renewal.
+// A refused one is left out for the day. An authority that ends, and certificates that a renewal does not change, are no reason.
+func TestWindowLeavesOut(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 365*aDay, always(10))
+		locked, free := x.instantiated("plain"), x.instantiated("plain")
+		time.Sleep(settled)
+		x.world.failAt("heal/replace/worker-0", errCut)
+		opID, err := x.Heal(t.Context(), locked, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+		x.wait(opID, err, vnflcm.FailedTemp)
+		x.driver.set(func() {
+			x.driver.useless = true
+			x.driver.authority[free] = time.Now().Add(370 * aDay)
+		})
+		closeManager(t, x.Manager)
+		time.Sleep(340 * aDay)
+		for range 3 {
+			x.run(10 * time.Minute)
+			time.Sleep(aDay)
+		}
+		if diff := cmp.Diff([]string{free}, x.driver.renewed()); diff != "" {
+			t.Errorf("certificates that a renewal does not change:\n%s", diff)
+		}
+		x.driver.set(func() { x.driver.useless, x.driver.ends[free] = false, map[string]time.Time{} })
+		must(t, x.driver.issue(free, []vnflcm.VNFC{{ID: "master-0"}, {ID: "worker-0"}, {ID: "worker-1"}}))
+		x.world.failAt("heal/replace/worker-0", nil)
+		x.start()
+		x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
+		closeManager(t, x.Manager)
+		x.run(10 * time.Minute)
+		x.run(10 * time.Minute) // only the authority of the other instance ends
+		if diff := cmp.Diff([]string{free, locked}, x.driver.renewed()); diff != "" {
+			t.Errorf("after the lock:\n%s", diff)
+		}
+		if strings.Contains(x.log.String(), "refused") {
+			t.Errorf("a lock is no refusal:\n%s", x.log)
+		}
+	})
+}
+
+// TestWindowRefused: an instance whose renewal is refused does not stop renewals of other instances, and is tried again on the next day.
+func TestWindowRefused(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 365*aDay, always(10))
+		refused := x.instantiated("plain")
+		time.Sleep(settled)
+		other := x.instantiated("plain")
+		time.Sleep(settled)
+		closeManager(t, x.Manager)
+		time.Sleep(340 * aDay)
+		x.driver.set(func() { x.driver.refused = refused })
+		x.run(10 * time.Minute)
+		if diff := cmp.Diff([]string{other}, x.driver.renewed()); diff != "" || strings.Count(x.log.String(), "is refused") != 1 {
+			t.Errorf("renewed:\n%s\n%s", diff, x.log)
+		}
+		x.driver.set(func() { x.driver.refused = "" })
+		time.Sleep(aDay)
+		x.run(10 * time.Minute)
+		if diff := cmp.Diff([]string{other, refused}, x.driver.renewed()); diff != "" {
+			t.Errorf("on the next day:\n%s", diff)
+		}
+	})
+}
+
+// TestWindowDamaged: without the record of the last renewal it is unknown whether renewals are stopped: none is started until a person acts.
+func TestWindowDamaged(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 20*aDay, always(10))
+		x.instantiated("plain")
+		time.Sleep(settled)
+		closeManager(t, x.Manager)
+		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "automatic", ID: "renew_certificates", Body: []byte("damaged")}}}))
+		time.Sleep(18 * aDay)
+		x.run(10 * time.Minute)
+		if n := len(x.driver.renewed()); n != 0 || strings.Count(x.log.String(), "automatic renew_certificates") != 1 {
+			t.Errorf("%d renewals:\n%s", n, x.log)
+		}
+		x.start()
+		must(t, x.Forget(t.Context(), "automatic", "renew_certificates"))
+		closeManager(t, x.Manager)
+		x.run(10 * time.Minute)
+		if n := len(x.driver.renewed()); n != 1 {
+			t.Errorf("%d renewals afterwards", n)
+		}
+	})
+}
+
+// TestWindowConfig: New refuses a window that makes no sense.
+func TestWindowConfig(t *testing.T) {
+	t.Parallel()
+	for _, w := range []vnflcm.MaintenanceWindow{{From: time.Hour, To: time.Hour}, {To: aDay, Instances: -1}, {Days: []time.Weekday{8}, To: aDay}} {
+		_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"), Maintenance: w})
+		if err == nil || !strings.Contains(err.Error(), "Config.Maintenance") {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+}
