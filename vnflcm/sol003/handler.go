@@ -30,6 +30,7 @@ type Manager interface {
 	Terminate(ctx context.Context, instanceID string, req vnflcm.TerminateVnfRequest) (string, error)
 	ChangeExtConn(ctx context.Context, instanceID string, req vnflcm.ChangeExtVnfConnectivityRequest) (string, error)
 	Maintain(ctx context.Context, instanceID string, req vnflcm.MaintainVnfRequest) (string, error)
+	CertificateStatus(ctx context.Context, instanceID string) (*vnflcm.CertificateStatus, error)
 	Preview(ctx context.Context, instanceID string, request any) (*vnflcm.Preview, error)
 
 	Operation(ctx context.Context, opID string) (*vnflcm.VnfLcmOpOcc, error)
@@ -71,7 +72,8 @@ type Options struct {
 
 // NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
 // /vnflcm/v2 version 2 (SOL003 v3.3.1). Below /preview/v1 it answers what an operation would do, which ETSI has no resource
-// for. Below /maintenance/v1 it has tasks that maintain a VNF, which ETSI has no resource for either. Every error is answered with ProblemDetails (see WriteProblem).
+// for. Below /maintenance/v1 it has tasks that maintain a VNF, and when its certificates end, which ETSI has no resource for either. Every
+// error is answered with ProblemDetails (see WriteProblem).
 //
 // The handler limits the size of requests, but not their time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of
 // the http.Server.

@@ -2,6 +2,7 @@ package sol003
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -11,6 +12,7 @@ const maintenancePrefix = "/maintenance/v1"
 
 var maintenanceResources = map[string]methods{
 	"/vnf_instances/{id}/renew_certificates": {http.MethodPost: maintain(vnflcm.RenewCertificates)},
+	"/vnf_instances/{id}/certificates":       {http.MethodGet: (*call).readCertificates},
 }
 
 // maintenanceBody is the body of a maintenance task.
@@ -54,4 +56,39 @@ func previewMaintenance(task vnflcm.MaintenanceTask) func(*call) error {
 		}
 		return c.sendPreview(id, req)
 	}
+}
+
+// certificatesDocument has the certificates of a VNF instance as they were last read.
+type certificatesDocument struct {
+	Certificates []certificate `json:"certificates"` // the one that ends first is first
+	Fault        string        `json:"fault,omitempty"`
+	Next         time.Time     `json:"nextReadTime,omitzero"`
+}
+
+type certificate struct {
+	VNFC      string    `json:"vnfcInstanceId,omitempty"`
+	Machine   string    `json:"machine,omitempty"`
+	Name      string    `json:"name"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	NotAfter  time.Time `json:"notAfter"`
+	IsCA      bool      `json:"isCa"`
+	Read      time.Time `json:"readTime"`
+}
+
+// readCertificates answers with what is known of the certificates of an instance. It asks no machine.
+func (c *call) readCertificates() error {
+	id := c.r.PathValue("id")
+	if err := c.permit(id); err != nil {
+		return err
+	}
+	status, err := c.manager.CertificateStatus(c.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	document := certificatesDocument{Certificates: []certificate{}, Fault: status.Fault, Next: status.Next}
+	for _, k := range status.Certificates {
+		document.Certificates = append(document.Certificates, certificate{VNFC: k.On, Machine: k.Machine, Name: k.Name,
+			NotBefore: k.NotBefore, NotAfter: k.NotAfter, IsCA: k.IsCA, Read: k.Read})
+	}
+	return c.document(http.StatusOK, document)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,6 +71,54 @@ func TestMaintenance(t *testing.T) {
 	if diff := cmp.Diff(any(want), got["tasks"]); diff != "" || got["operation"] != "MODIFY_INFO" {
 		t.Errorf("the preview is of %v:\n%s", got["operation"], diff)
 	}
+}
+
+// Certificates implements vnflcm.CertificateReader.
+func (keeper) Certificates(_ context.Context, op *vnflcm.Operation) (out []vnflcm.Certificate, err error) {
+	for _, v := range op.VNFCs {
+		out = append(out, vnflcm.Certificate{On: v.ID, Name: "server.crt", NotAfter: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)})
+	}
+	return append(out, vnflcm.Certificate{Name: "<ca>", NotAfter: time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC), IsCA: true}), errors.New("some are missing")
+}
+
+// TestCertificates: the resource has what was read last, without asking a machine, for senders who may use the instance.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, kept(t), sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+		if r.Header.Get("X-Tenant") == "" {
+			return sol003.Principal{}, errors.New("unknown")
+		}
+		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
+	}})
+	instance := x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+toyVNFD+`"}`, 201, "X-Tenant", "a").Header.Get("Location")
+	id := instance[strings.LastIndex(instance, "/")+1:]
+	uri := "/maintenance/v1/vnf_instances/" + id + "/certificates"
+	if diff := cmp.Diff(object{"certificates": []any{}}, x.send("GET", uri, "", 200, "X-Tenant", "a").object()); diff != "" {
+		t.Errorf("before instantiating:\n%s", diff)
+	}
+	begun := x.send("POST", instance+"/instantiate", `{"flavourId":"simple"}`, 202, "X-Tenant", "a").Header.Get("Location")
+	if _, err := x.Wait(t.Context(), begun[strings.LastIndex(begun, "/")+1:]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Certificates(t.Context(), id); err == nil {
+		t.Fatal("the toy reads all of its certificates")
+	}
+	got := x.send("GET", uri, "", 200, "X-Tenant", "a").object()
+	list, _ := got["certificates"].([]any)
+	if len(list) < 2 || got["fault"] != "some are missing" || got["nextReadTime"] == nil {
+		t.Fatalf("%v", got)
+	}
+	first, _ := list[0].(object)
+	if first["notAfter"] != "2030-01-02T03:04:05Z" || first["name"] != "server.crt" || first["vnfcInstanceId"] == "" || first["isCa"] != false || first["readTime"] == nil {
+		t.Errorf("%v", first)
+	}
+	if last, _ := list[len(list)-1].(object); last["isCa"] != true || last["name"] != "<ca>" {
+		t.Errorf("%v", last)
+	}
+	x.send("GET", uri, "", 404, "X-Tenant", "b")
+	x.send("GET", uri, "", 401)
+	x.send("POST", uri, "{}", 405, "X-Tenant", "a")
+	x.send("GET", "/maintenance/v1/vnf_instances/none/certificates", "", 404, "X-Tenant", "a")
 }
 
 // TestMaintenanceRefused: a task is refused as other tasks are, and its preview too.
