@@ -415,18 +415,19 @@ func TestAnnouncements(t *testing.T) {
 		end := x.status(id).Certificates[0].NotAfter
 		var want []string
 		for _, c := range []struct {
-			left time.Duration // before the end of the servers' certificates, when a process starts
-			want []string
+			left  time.Duration // before the end of the servers' certificates, when a process starts
+			want  []string
+			limit string // that the gauge of package telemetry shows
 		}{
-			{364 * aDay, []string{authority}},
-			{62 * aDay, nil},
-			{60 * aDay, []string{all}},
-			{59 * aDay, []string{authority}},
-			{58 * aDay, nil},
-			{20 * aDay, []string{"/ca.crt " + all}},
-			{5 * aDay, []string{"/ca.crt " + all}},
-			{-aDay, []string{"/ca.crt " + all}},
-			{-30 * aDay, nil},
+			{364 * aDay, []string{authority}, "365"},
+			{62 * aDay, nil, "365"},
+			{60 * aDay, []string{all}, "60"},
+			{59 * aDay, []string{authority}, "60"},
+			{58 * aDay, nil, "60"},
+			{20 * aDay, []string{"/ca.crt " + all}, "30"},
+			{5 * aDay, []string{"/ca.crt " + all}, "7"},
+			{-aDay, []string{"/ca.crt " + all}, "0"},
+			{-30 * aDay, nil, "0"},
 		} {
 			time.Sleep(time.Until(end.Add(-c.left)) + time.Second)
 			x.run(settled)
@@ -434,6 +435,11 @@ func TestAnnouncements(t *testing.T) {
 			want = append(want, c.want...)
 			if diff := cmp.Diff(want, x.announced()); diff != "" {
 				t.Fatalf("%v before the end:\n%s", c.left, diff)
+			}
+			stored, err := x.cfg.Store.Get(t.Context(), "certificates", id)
+			must(t, err)
+			if stored.Index.State != c.limit {
+				t.Errorf("%v before the end: the limit %q", c.left, stored.Index.State)
 			}
 		}
 		x.start()

@@ -39,8 +39,11 @@
 //	vnfkit.operation.queue        {operation}                                                  operations that no process works on yet
 //	vnfkit.operation.takeovers    {operation}  vnfkit.operation.type                           continued by this process
 //	vnfkit.operation.losses       {operation}  vnfkit.operation.type                           continued by another process
+//	vnfkit.instance.certificates  {instance}   vnfkit.certificate.days                         by the first certificate that ends
 //	vnfkit.step.duration          s            vnfkit.phase, vnfkit.step, vnfkit.result        result is done or failed
 //	vnfkit.store.duration         s            vnfkit.store.method, error.type                 latency of the Store
 //
-// The two gauges are read from the Store at each collection, and are the same in all processes that share it.
+// The three gauges are read from the Store at each collection, and are the same in all processes that share it. The days are the last limit that
+// had passed when the certificates were last read, 365 (of authorities only), 60, 30, 14, 7, 3 or 1 before the end, and 0 after it. Instances whose
+// certificates end later, or are unknown, are not counted. vnflcm.Manager.CertificateStatus has the dates.
 package telemetry

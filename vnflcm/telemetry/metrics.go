@@ -16,11 +16,11 @@ type instruments struct {
 	meter                     metric.Meter
 	operations, steps, stores metric.Float64Histogram
 	takeovers, losses         metric.Int64Counter
-	active, queue             metric.Int64ObservableGauge
+	active, queue, ending     metric.Int64ObservableGauge
 }
 
 func newInstruments(meter metric.Meter) (*instruments, error) {
-	m, errs := &instruments{meter: meter}, [7]error{}
+	m, errs := &instruments{meter: meter}, [8]error{}
 	m.operations, errs[0] = meter.Float64Histogram("vnfkit.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time from the start of an operation until it ended or failed temporarily"), metric.WithExplicitBucketBoundaries(1, 5, 10, 30, 60, 120, 300, 600, 1200, 3600))
 	m.steps, errs[1] = meter.Float64Histogram("vnfkit.step.duration", metric.WithUnit("s"),
@@ -35,6 +35,8 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithDescription("Operations in the store that have not ended"))
 	m.queue, errs[6] = meter.Int64ObservableGauge("vnfkit.operation.queue", metric.WithUnit("{operation}"),
 		metric.WithDescription("Operations in the store that no process works on yet"))
+	m.ending, errs[7] = meter.Int64ObservableGauge("vnfkit.instance.certificates", metric.WithUnit("{instance}"),
+		metric.WithDescription("VNF instances by the days until the first of their certificates ends"))
 	return m, errors.Join(errs[:]...)
 }
 
@@ -63,6 +65,9 @@ func (m *instruments) event(e vnflcm.Event) {
 // open are the states of operations that have not ended.
 var open = []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.FailedTemp, vnflcm.RollingBack}
 
+// limits are the states of records of certificates: the limits in days that have passed before the first end, 0 after it.
+var limits = []string{"365", "60", "30", "14", "7", "3", "1", "0"}
+
 // watch reads the gauges from a store. Registration fails only for instruments of another meter.
 func (m *instruments) watch(store vnflcm.Store) {
 	_, _ = m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -72,6 +77,10 @@ func (m *instruments) watch(store vnflcm.Store) {
 			states[i], counts[string(s)] = string(s), 0
 		}
 		operations, err := store.List(ctx, vnflcm.Query{Kind: "operation", States: states})
+		if err != nil {
+			return err
+		}
+		certificates, err := store.List(ctx, vnflcm.Query{Kind: "certificates", States: limits})
 		if err != nil {
 			return err
 		}
@@ -86,8 +95,17 @@ func (m *instruments) watch(store vnflcm.Store) {
 			o.ObserveInt64(m.active, n, metric.WithAttributes(keyState.String(state)))
 		}
 		o.ObserveInt64(m.queue, int64(len(waiting)))
+		for _, limit := range limits {
+			n := 0
+			for _, r := range certificates {
+				if r.Index.State == limit {
+					n++
+				}
+			}
+			o.ObserveInt64(m.ending, int64(n), metric.WithAttributes(keyDays.String(limit)))
+		}
 		return nil
-	}, m.active, m.queue)
+	}, m.active, m.queue, m.ending)
 }
 
 // timedStore measures the calls of a store.

@@ -122,6 +122,7 @@ const (
 	keyVNFC      = attribute.Key("vnfkit.vnfc.id")
 	keyAttempt   = attribute.Key("vnfkit.attempt")
 	keyMethod    = attribute.Key("vnfkit.store.method")
+	keyDays      = attribute.Key("vnfkit.certificate.days")
 	keyHost      = attribute.Key("host.name")
 	keyErrorType = attribute.Key("error.type")
 )

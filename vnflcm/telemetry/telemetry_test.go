@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type vnfm struct {
 	*vnflcm.Manager
 	t      *testing.T
+	store  vnflcm.Store
 	spans  *tracetest.InMemoryExporter
 	reader *metric.ManualReader
 	log    bytes.Buffer
@@ -38,12 +40,12 @@ type vnfm struct {
 
 func start(t *testing.T, c *cloud) *vnfm {
 	t.Helper()
-	m := &vnfm{t: t, spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
+	m := &vnfm{t: t, store: vnflcm.NewMemoryStore(), spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(m.spans), sdktrace.WithIDGenerator(telemetry.IDs()))
 	metrics := metric.NewMeterProvider(metric.WithReader(m.reader))
 	tel, err := telemetry.New(telemetry.Options{Traces: traces, Metrics: metrics})
 	check(t, err)
-	config := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
+	config := vnflcm.Config{Store: m.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
 		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Logger:   slog.New(slog.NewJSONHandler(&m.log, nil))}
 	tel.Attach(&config)
@@ -180,6 +182,9 @@ func TestMetrics(t *testing.T) {
 	m.instantiate()
 	c.broken.Store(true)
 	m.instantiate()
+	for i, limit := range []string{"", "30", "30", "0", "365"} {
+		check(t, m.store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "certificates", ID: fmt.Sprint(i), Index: vnflcm.Index{State: limit}}}}))
+	}
 	var all metricdata.ResourceMetrics
 	check(t, m.reader.Collect(t.Context(), &all))
 	got := map[string]uint64{}
@@ -211,6 +216,14 @@ func TestMetrics(t *testing.T) {
 		"vnfkit.operation.active ROLLING_BACK":                 0,
 		"vnfkit.operation.active FAILED_TEMP":                  1,
 		"vnfkit.operation.queue ":                              0,
+		"vnfkit.instance.certificates 365":                     1,
+		"vnfkit.instance.certificates 60":                      0,
+		"vnfkit.instance.certificates 30":                      2,
+		"vnfkit.instance.certificates 14":                      0,
+		"vnfkit.instance.certificates 7":                       0,
+		"vnfkit.instance.certificates 3":                       0,
+		"vnfkit.instance.certificates 1":                       0,
+		"vnfkit.instance.certificates 0":                       1,
 		"vnfkit.step.duration instantiate done create-server":  2,
 		"vnfkit.step.duration instantiate done start-server":   1,
 		"vnfkit.step.duration instantiate failed start-server": 1,
