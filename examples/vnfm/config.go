@@ -41,6 +41,8 @@ type config struct {
 	VIMs     []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one
 	Metrics  string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
 	Sandbox  sandboxConfig  `yaml:"sandbox"` // with -sandbox
+	// Maintenance is when certificates are renewed without an order; default: never.
+	Maintenance maintenanceConfig `yaml:"maintenance"`
 
 	onSandbox bool
 }
@@ -158,6 +160,9 @@ func (c *config) check() error {
 	for i, v := range c.VIMs {
 		wrong(v.ID == "" || v.Type == "", fmt.Sprintf("vims[%d]", i), "needs id and type")
 		wrong(slices.Contains(slices.Collect(maps.Values(c.Sandbox.VIMs)), v.Type), fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
+	}
+	if _, err := c.Maintenance.window(); err != nil {
+		wrong(true, "maintenance", err.Error())
 	}
 	wrong(!c.onSandbox && len(c.Sandbox.VIMs)+len(c.Sandbox.Floating)+len(c.Sandbox.Ansible) > 0, "sandbox", "needs the flag -sandbox")
 	for _, id := range slices.Sorted(maps.Keys(c.Sandbox.VIMs)) {

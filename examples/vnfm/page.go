@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"time": func(t time.Time) string { return t.UTC().Format(time.DateTime) },
+	"ends": ends,
 }).Parse(pageText))
 
 // pages show instances and their operations to people. They change nothing, need no scripts, and have the clients and tenants
@@ -43,6 +45,20 @@ type view struct {
 	Operations []*vnflcm.VnfLcmOpOcc
 	Next       string // the URI of the next page
 	Busy       bool   // an operation is running
+
+	Ends    map[string]vnflcm.KnownCertificate // the certificate that ends first, by instance
+	Fault   string                             // why certificates of the instance could not be read
+	Stopped []*vnflcm.VnfLcmOpOcc              // operations whose failure stops the maintenance window
+}
+
+// ends says when a certificate ends.
+func ends(c vnflcm.KnownCertificate) string {
+	const day = 24 * time.Hour
+	text := c.NotAfter.UTC().Format(time.DateOnly)
+	if left := time.Until(c.NotAfter); left > 0 {
+		return fmt.Sprintf("%s, in %d days", text, left/day)
+	}
+	return text + ", has ended"
 }
 
 func (p *pages) routes(mux *http.ServeMux) {
@@ -100,7 +116,39 @@ func (p *pages) instances(r *http.Request, tenant string) (body []byte, media st
 	if err != nil {
 		return nil, "", err
 	}
-	return render(view{Title: "VNF instances", Instances: page.Items, Next: next(r, page.Next)})
+	v := view{Title: "VNF instances", Instances: page.Items, Next: next(r, page.Next)}
+	if err := p.addEnds(r.Context(), &v, page.Items...); err != nil {
+		return nil, "", err
+	}
+	failed, err := p.manager.Operations(r.Context(), vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.FailedTemp}, Limit: pageSize,
+		Match: func(o *vnflcm.VnfLcmOpOcc) bool { return o.IsAutomaticInvocation && sees(tenant, o.Tenant) }})
+	if err != nil {
+		return nil, "", err
+	}
+	v.Stopped = failed.Items
+	return render(v)
+}
+
+// addEnds adds to the page when the certificates of instances end. The fault is shown for a single instance only.
+func (p *pages) addEnds(ctx context.Context, v *view, list ...*vnflcm.VnfInstance) error {
+	v.Ends = map[string]vnflcm.KnownCertificate{}
+	for _, instance := range list {
+		if instance.InstantiationState != vnflcm.Instantiated {
+			continue
+		}
+		status, err := p.manager.CertificateStatus(ctx, instance.ID)
+		if errors.Is(err, vnflcm.ErrNotFound) {
+			continue // it was deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		v.Fault = status.Fault
+		if len(status.Certificates) > 0 {
+			v.Ends[instance.ID] = status.Certificates[0]
+		}
+	}
+	return nil
 }
 
 // next returns the URI of the page after that of a request, "" if there is none.
@@ -128,6 +176,9 @@ func (p *pages) instance(r *http.Request, tenant string) (body []byte, media str
 	v := view{Title: instance.VnfInstanceName, Instance: instance, Operations: page.Items, Next: next(r, page.Next)}
 	if v.Title == "" {
 		v.Title = "VNF instance without a name"
+	}
+	if err := p.addEnds(r.Context(), &v, instance); err != nil {
+		return nil, "", err
 	}
 	for _, o := range v.Operations {
 		v.Busy = v.Busy || !o.OperationState.Final() && o.OperationState != vnflcm.FailedTemp

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -68,6 +70,8 @@ func TestPages(t *testing.T) {
 	_, err = v.Wait(t.Context(), operation)
 	must(t, err)
 
+	_, err = v.Certificates(t.Context(), instance.ID)
+	must(t, err)
 	home, page, picture := get("/", "north", 200), get("/instances/"+instance.ID, "operator", 200), get("/operations/"+operation+".svg", "north", 200)
 	for _, text := range []string{home, page} {
 		if strings.Contains(text, "<script") || !strings.Contains(text, "&lt;script&gt;alert(1)") || strings.Contains(text, "refresh") {
@@ -76,6 +80,10 @@ func TestPages(t *testing.T) {
 	}
 	if !strings.Contains(home, `href="/instances/`+instance.ID) || !strings.Contains(page, `src="/operations/`+operation+`.svg"`) || !strings.Contains(picture, "INSTANTIATE COMPLETED") {
 		t.Errorf("%s\n%s\n%s", home, page, picture)
+	}
+
+	if !regexp.MustCompile(`<td>\d{4}-\d\d-\d\d, in 36\d days</td>`).MatchString(home) || !strings.Contains(page, "The first certificate ends on ") {
+		t.Errorf("certificates:\n%s\n%s", home, page)
 	}
 
 	if other := get("/", "south", 200); !strings.Contains(other, "There are no instances") {
@@ -91,5 +99,35 @@ func TestPages(t *testing.T) {
 	}
 	for _, path := range []string{"//vnflcm/v1/vnf_instances", "/vnflcm/./v1/vnf_instances", "/x/../vnflcm/v1/vnf_instances", "//instances/" + instance.ID} {
 		get(path, "", 404) // the answer of the API, whose sender need not be authorized here: not a redirect
+	}
+}
+
+// TestPageTexts: texts of machines and drivers are shown as text.
+func TestPageTexts(t *testing.T) {
+	t.Parallel()
+	const hostile = "<script>x</script>"
+	ended := vnflcm.KnownCertificate{Certificate: vnflcm.Certificate{Name: hostile, Machine: hostile, NotAfter: time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)}}
+	operation := &vnflcm.VnfLcmOpOcc{ID: "o1", VnfInstanceID: "i1", Warnings: []string{hostile, "second"}}
+	instance := &vnflcm.VnfInstance{ID: "i1", InstantiationState: vnflcm.Instantiated}
+	ends := map[string]vnflcm.KnownCertificate{"i1": ended}
+	for name, c := range map[string]struct {
+		view view
+		want []string
+	}{
+		"instance": {view{Instance: instance, Operations: []*vnflcm.VnfLcmOpOcc{operation}, Ends: ends, Fault: hostile},
+			[]string{"2020-01-02, has ended", "<li>second</li>", "could not be read: &lt;script&gt;", "<li>&lt;script&gt;", "of &lt;script&gt;"}},
+		"instances": {view{Instances: []*vnflcm.VnfInstance{instance}, Ends: ends, Stopped: []*vnflcm.VnfLcmOpOcc{operation}},
+			[]string{"<td>2020-01-02, has ended</td>", `<a href="/instances/i1">operation o1</a> has failed`}},
+	} {
+		text, _, err := render(c.view)
+		must(t, err)
+		for _, want := range c.want {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %q in\n%s", name, want, text)
+			}
+		}
+		if strings.Contains(string(text), "<script") {
+			t.Errorf("%s:\n%s", name, text)
+		}
 	}
 }

@@ -86,8 +86,12 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err := v.measure(ctx); err != nil {
 		return nil, err
 	}
+	window, err := c.Maintenance.window()
+	if err != nil {
+		return nil, fmt.Errorf("maintenance: %w", err)
+	}
 	running := new(timeline.Running)
-	managed := vnflcm.Config{Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log, Observe: running.Observe}
+	managed := vnflcm.Config{Maintenance: window, Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log, Observe: running.Observe}
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
