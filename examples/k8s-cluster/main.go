@@ -15,6 +15,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -231,8 +232,12 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		operation, err := v.Heal(ctx, id, request)
 		return v.wait(ctx, operation, err)
 	case "certificates":
-		list, err := v.Certificates(ctx, id)
-		return errors.Join(writeCertificates(os.Stdout, list, time.Now()), err)
+		_, err := v.Certificates(ctx, id)
+		status, errStatus := v.CertificateStatus(ctx, id)
+		if errStatus != nil {
+			return errors.Join(err, errStatus)
+		}
+		return errors.Join(writeCertificates(os.Stdout, status.Certificates, time.Now()), err)
 	case "renew-certificates":
 		request := vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}
 		if o.plan {
@@ -297,17 +302,19 @@ func (v *vnfm) wait(ctx context.Context, operation string, err error) error {
 	return err
 }
 
-// writeCertificates writes a table of certificates. The one that ends first is first.
-func writeCertificates(to io.Writer, list []vnflcm.Certificate, now time.Time) error {
-	slices.SortStableFunc(list, func(a, b vnflcm.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+// writeCertificates writes a table of certificates. It says when certificates were last read that could not be read now.
+func writeCertificates(to io.Writer, list []vnflcm.KnownCertificate, now time.Time) error {
+	const day = 24 * time.Hour
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, c := range list {
 		name := c.Name
 		if c.IsCA {
 			name += " (CA)"
 		}
-		const day = 24 * time.Hour
-		if _, err := fmt.Fprintf(table, "%s\t%d days\t%s\t%s\n", c.NotAfter.UTC().Format(time.DateOnly), c.NotAfter.Sub(now)/day, c.Machine, name); err != nil {
+		if now.Sub(c.Read) > time.Hour {
+			name += ", last read " + c.Read.UTC().Format(time.DateOnly)
+		}
+		if _, err := fmt.Fprintf(table, "%s\t%d days\t%s\t%s\n", c.NotAfter.UTC().Format(time.DateOnly), c.NotAfter.Sub(now)/day, cmp.Or(c.Machine, "-"), name); err != nil {
 			return err
 		}
 	}

@@ -104,14 +104,19 @@ func TestWriteCertificates(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	var out strings.Builder
-	err := writeCertificates(&out, []vnflcm.Certificate{
-		{Machine: "masterNode-0", Name: "pki/ca.crt", NotAfter: now.AddDate(10, 0, 0), IsCA: true},
-		{Machine: "masterNode-0", Name: "pki/apiserver.crt", NotAfter: now.AddDate(0, 0, 30)},
-		{Machine: "workerNode-0", Name: "kubelet", NotAfter: now.AddDate(0, 0, -2)},
+	known := func(machine, name string, end, read time.Time) vnflcm.KnownCertificate {
+		return vnflcm.KnownCertificate{Certificate: vnflcm.Certificate{Machine: machine, Name: name, NotAfter: end, IsCA: name == "pki/ca.crt"}, Read: read}
+	}
+	err := writeCertificates(&out, []vnflcm.KnownCertificate{
+		known("workerNode-0", "kubelet", now.AddDate(0, 0, -2), now.AddDate(0, 0, -9)),
+		known("masterNode-0", "pki/apiserver.crt", now.AddDate(0, 0, 30), now),
+		known("masterNode-0", "pki/ca.crt", now.AddDate(10, 0, 0), now),
+		known("", "shared", now.AddDate(10, 0, 1), now),
 	}, now)
-	want := "2026-11-27  -2 days    workerNode-0  kubelet\n" +
+	want := "2026-11-27  -2 days    workerNode-0  kubelet, last read 2026-11-20\n" +
 		"2026-12-29  30 days    masterNode-0  pki/apiserver.crt\n" +
-		"2036-11-29  3653 days  masterNode-0  pki/ca.crt (CA)\n"
+		"2036-11-29  3653 days  masterNode-0  pki/ca.crt (CA)\n" +
+		"2036-11-30  3654 days  -             shared\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" || err != nil {
 		t.Errorf("error %v:\n%s", err, diff)
 	}
