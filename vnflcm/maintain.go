@@ -4,58 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 )
-
-// keyCheck is the record by which New knows the format and the keys of a store.
-var keyCheck = Record{Kind: "meta", ID: "key"}
-
-// checkKey checks, before anything is written, that the keys can open the records of the store. It writes a record to
-// an empty store for the check by later processes, and one that is damaged again if the keys open other records.
-func (r *records) checkKey(ctx context.Context, log *slog.Logger) error {
-	return r.update(ctx, func(ctx context.Context, b *Batch) error {
-		stored, err := r.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
-		var found any
-		switch {
-		case err == nil && r.open(stored, &found) == nil && found != formatName:
-			return fmt.Errorf("%w: the store was written by a newer version of vnfkit: use that version", ErrUnreadable)
-		case err == nil && found == nil && r.opensSome(ctx):
-			log.ErrorContext(ctx, "the record that shows the format and the key of the store is damaged, it is written again")
-			return r.put(ctx, b, keyCheck.Kind, keyCheck.ID, formatName)
-		case err == nil && found == nil:
-			return fmt.Errorf("%w: the store is sealed under another key, in a newer format, or damaged", ErrUnreadable)
-		case err == nil || !errors.Is(err, ErrNotFound):
-			return err
-		}
-		for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-			list, err := r.store.List(ctx, Query{Kind: kind})
-			if err != nil {
-				return err
-			}
-			if len(list) > 0 {
-				return fmt.Errorf("%w: the store has an earlier format, without key ids, that this version cannot convert: begin with a new one", ErrUnreadable)
-			}
-		}
-		return r.put(ctx, b, keyCheck.Kind, keyCheck.ID, formatName)
-	})
-}
-
-// formatName is the content of keyCheck. A later version with another format writes another content.
-const formatName = "vnfkit"
-
-// opensSome reports whether the keys open the first record of some kind: then the store is sealed under them. It returns false if
-// the store fails.
-func (r *records) opensSome(ctx context.Context) bool {
-	for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-		list, err := r.store.List(ctx, Query{Kind: kind, Limit: 1})
-		if err == nil && len(list) > 0 && r.open(list[0], contentOf(kind)) == nil {
-			return true
-		}
-	}
-	return false
-}
 
 // Reseal seals every record under Config.Key that is still sealed under one of Config.OldKeys. left is how many records
 // stay under an old key because they belong to operations that are running: call Reseal again when those have ended. When
@@ -140,7 +91,7 @@ func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 // freeClaim adds to b that any process may take up the operation of a claim. The record stays, so that its version grows: a process
 // that had the claim has lost it.
 func (m *Manager) freeClaim(ctx context.Context, b *Batch, claim Record) error {
-	freed := claimRecord{State: claimFree, Accepted: claim.Index.Start}
+	freed := claimRecord{State: claimFree, Accepted: claim.Index.Start, Run: m.process.run}
 	rec, _, err := m.operation(ctx, claim.ID)
 	switch {
 	case errors.Is(err, ErrNotFound): // of a hook, or of an operation that was forgotten

@@ -58,6 +58,8 @@ type Config struct {
 	MaxTakeovers int
 	// Maintenance is when certificates are renewed without an order. Default: never.
 	Maintenance MaintenanceWindow
+
+	format int // the newest that this process knows; 0: newestFormat
 }
 
 // Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5). Its methods return as soon as a request is
@@ -92,8 +94,9 @@ type Manager struct {
 
 // New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume until Close, the
 // Manager also takes up operations that other processes have left, and renews credentials of VIMs that expire
-// (VIMRenewer). ErrUnreadable: the store was written under another key, or by a version of vnfkit with another format;
-// it is unchanged. If only the record that shows this is damaged, New writes it again and logs that.
+// (VIMRenewer). ErrUnreadable: the store was written under another key, or has a format that this version does not know
+// (docs/store.md); it is unchanged. If a newer version migrates the store later, the next write and all later calls of the Manager
+// return ErrShutdown with the reason. If only the record that shows this is damaged, New writes it again and logs that.
 func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
@@ -118,6 +121,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	}
 	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*claim{},
 		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
+	recs.store.fence.report = m.reportNewer
 	return m, nil
 }
 
@@ -130,7 +134,7 @@ func (c *Config) open(ctx context.Context) (*records, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	recs, err := newRecords(&accountable{c.Store}, append([][]byte{c.Key}, c.OldKeys...)...)
+	recs, err := newRecords(&accountable{store: c.Store, fence: fence{newest: cmp.Or(c.format, newestFormat)}}, append([][]byte{c.Key}, c.OldKeys...)...)
 	if err == nil {
 		err = recs.checkKey(ctx, c.Logger)
 	}

@@ -32,6 +32,8 @@ type processRecord struct {
 	TTL time.Duration `json:"ttl"`
 	// Limit is how many operations the process works on at once, if it serves.
 	Limit int `json:"limit,omitempty"`
+	// Format is the newest format of a store that the process knows. Versions that know only format 1 write none.
+	Format int `json:"format,omitempty"`
 }
 
 // valid reports whether the lease holds. It ends at four fifths of the TTL, before any other process may take over.
@@ -50,6 +52,9 @@ func (p *process) validAt(now time.Time) bool {
 
 // alive returns the term of a lease that holds. It renews a lease that has run out.
 func (p *process) alive(ctx context.Context) (int64, error) {
+	if err := p.records.store.fence.closed(); err != nil {
+		return 0, err
+	}
 	if !p.valid() {
 		p.renewing.Lock()
 		defer p.renewing.Unlock()
@@ -89,7 +94,7 @@ func (p *process) renewLocked(ctx context.Context) error {
 // writeLocked replaces the record, whose version is known.
 func (p *process) writeLocked(ctx context.Context) error {
 	began := time.Now()
-	record, err := p.records.sealed(p.kind, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit})
+	record, err := p.records.sealed(p.kind, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit, Format: p.records.store.fence.newest})
 	if err == nil {
 		err = p.records.store.Apply(ctx, Batch{Put: []Record{record}, Urgent: true})
 	}

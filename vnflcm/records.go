@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -237,12 +238,18 @@ func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) er
 	return err
 }
 
-// accountable marks the failures of a Store as ErrStore.
-type accountable struct{ store Store }
+// accountable marks the failures of a Store as ErrStore, and has every batch depend on the format of the store.
+type accountable struct {
+	store Store
+	fence fence
+}
 
 func (a *accountable) Get(ctx context.Context, kind, id string) (Record, error) {
 	if storable("id", id) != nil {
 		return Record{}, ErrNotFound
+	}
+	if err := a.fence.closed(); err != nil {
+		return Record{}, err
 	}
 	r, err := a.store.Get(ctx, kind, id)
 	return r, a.failure(ctx, err)
@@ -253,6 +260,9 @@ func (a *accountable) List(ctx context.Context, q Query) ([]Record, error) {
 		if storable("", text) != nil {
 			return nil, nil // no record has it
 		}
+	}
+	if err := a.fence.closed(); err != nil {
+		return nil, err
 	}
 	list, err := a.store.List(ctx, q)
 	return list, a.failure(ctx, err)
@@ -266,7 +276,20 @@ func (a *accountable) Apply(ctx context.Context, b Batch) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	return a.failure(ctx, a.store.Apply(ctx, b))
+	for {
+		if err := a.fence.closed(); err != nil {
+			return err
+		}
+		fenced, version := a.fence.around(b)
+		err := a.failure(ctx, a.store.Apply(ctx, fenced))
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		// The batch need not be built again for a format that this version knows: the version writes the same records in both formats.
+		if now, errFence := a.fence.refresh(ctx, a.store); errFence != nil || now == version {
+			return a.failure(ctx, cmp.Or(errFence, err))
+		}
+	}
 }
 
 // longestIndexed is the longest text in bytes that databases index: PostgreSQL takes up to 2.7 KB for all columns of an index.
@@ -284,6 +307,9 @@ func storable(column, text string) error {
 }
 
 func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]Record, string, error) {
+	if err := a.fence.closed(); err != nil {
+		return nil, after, err
+	}
 	list, next, err := a.store.Feed(ctx, after, limit)
 	return list, next, a.failure(ctx, err)
 }

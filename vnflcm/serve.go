@@ -16,7 +16,7 @@ type ServeOptions struct {
 
 // Serve takes up operations that no process works on, the oldest accepted first: those that a Manager with AcceptOnly
 // or one at its Limit has accepted, and those that other processes have left. Processes that serve share the operations
-// evenly. Serve returns when ctx has ended, or ErrShutdown when the Manager is closed. Running operations continue
+// evenly. Serve returns when ctx has ended, or ErrShutdown when the Manager is closed or a newer version has migrated the store. Running operations continue
 // until Close.
 //
 // While a Manager serves, Limit also bounds the operations that it accepts itself: it leaves further ones to any
@@ -32,8 +32,8 @@ func (m *Manager) Serve(ctx context.Context, o ServeOptions) error {
 	defer m.stopServing(context.WithoutCancel(ctx))
 	for {
 		changed := m.changed.wait()
-		if m.isClosed() {
-			return ErrShutdown
+		if err := m.shutdown(); err != nil {
+			return err
 		}
 		select {
 		case <-changed:

@@ -29,8 +29,8 @@ func (m *Manager) Wait(ctx context.Context, opID string) (*VnfLcmOpOcc, error) {
 		if !occ.OperationState.active() {
 			return occ, m.why(occ)
 		}
-		if m.isClosed() {
-			return nil, ErrShutdown // it may be this process that left it
+		if err := m.shutdown(); err != nil {
+			return nil, err // it may be this process that left it
 		}
 		select {
 		case <-ctx.Done():
@@ -48,10 +48,16 @@ func newPoll() *backoff.ExponentialBackOff {
 	return poll
 }
 
-func (m *Manager) isClosed() bool {
+func (m *Manager) isClosed() bool { return m.shutdown() != nil }
+
+// shutdown returns the ErrShutdown of a Manager that is closed, or whose store has been migrated to a newer format; nil otherwise.
+func (m *Manager) shutdown() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.closed
+	if m.closed {
+		return ErrShutdown
+	}
+	return m.store.fence.closed()
 }
 
 // waitHere waits for the work of this process on an operation, if there is any. The error says why the operation was left

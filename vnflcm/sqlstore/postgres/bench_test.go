@@ -78,6 +78,14 @@ func BenchmarkApply(b *testing.B) {
 		measure("assert+put", s, func(id string, claim vnflcm.Record) error {
 			return s.Apply(ctx, vnflcm.Batch{Assert: []vnflcm.Record{claim}, Put: []vnflcm.Record{record(id)}})
 		})
+		format := vnflcm.Record{Kind: "meta", ID: "key"}
+		if err := s.Apply(ctx, vnflcm.Batch{Put: []vnflcm.Record{format}}); err != nil {
+			b.Fatal(err)
+		}
+		format.Version = 1
+		measure("2assert+put", s, func(id string, claim vnflcm.Record) error { // as a Manager: the format of the store is the same record for all
+			return s.Apply(ctx, vnflcm.Batch{Assert: []vnflcm.Record{claim, format}, Put: []vnflcm.Record{record(id)}})
+		})
 		measure("assert+2put+append", s, func(id string, claim vnflcm.Record) error {
 			return s.Apply(ctx, vnflcm.Batch{Assert: []vnflcm.Record{claim}, Put: []vnflcm.Record{record(id), record(id + "2")}, Append: []vnflcm.Record{record(id + "3")}})
 		})

@@ -1,0 +1,22 @@
+package vnflcm
+
+import "context"
+
+// NewestFormat is the newest format of a store that this version can write.
+const NewestFormat = newestFormat
+
+// KnowFormat makes a process whose version of vnfkit knows formats up to newest.
+func KnowFormat(c *Config, newest int) { c.format = newest }
+
+// SetFormat writes the format of a store, as a migration of another version would.
+func SetFormat(ctx context.Context, m *Manager, format int, migrating bool) error {
+	stored, err := m.store.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+	if err != nil {
+		return err
+	}
+	var b Batch
+	if err := m.records.putFormat(&b, stored.Version, storedFormat{Format: format, Migrating: migrating}); err != nil {
+		return err
+	}
+	return m.store.store.Apply(ctx, b)
+}

@@ -1,0 +1,194 @@
+package vnflcm_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestNewKnowsTheFormat: New refuses a store in a format that its version does not read, and changes nothing.
+func TestNewKnowsTheFormat(t *testing.T) {
+	t.Parallel()
+	newest := vnflcm.NewestFormat
+	for name, c := range map[string]struct {
+		format    int
+		migrating bool
+		knows     int
+		want      string // in the error; "": the store is read
+	}{
+		"the newest":                     {newest, false, newest, ""},
+		"a migration is to be continued": {newest, true, newest, ""},
+		"newer":                          {newest + 1, false, newest, fmt.Sprintf("it has format %d, and this version knows formats up to %d. End this process", newest+1, newest)},
+		"a newer migration has begun":    {newest + 1, true, newest, fmt.Sprintf("it has format %d, and this version knows formats up to %d. End this process", newest+1, newest)},
+		"the one before":                 {newest, false, newest + 1, ""},
+		"earlier":                        {newest, false, newest + 2, fmt.Sprintf("the store has format %d, and this version knows the formats %d and %d", newest, newest+1, newest+2)},
+		"the migration has not ended":    {newest + 1, true, newest + 2, fmt.Sprintf("the migration of the store to format %d has not ended", newest+1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, nil)
+			x.instantiated("plain")
+			closeManager(t, x.Manager)
+			must(t, vnflcm.SetFormat(t.Context(), x.Manager, c.format, c.migrating))
+			before := everyRecord(t, x.cfg.Store)
+			vnflcm.KnowFormat(&x.cfg, c.knows)
+			_, err := vnflcm.New(t.Context(), x.cfg)
+			if c.want == "" {
+				must(t, err)
+			} else if wantIs(t, err, vnflcm.ErrUnreadable); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("New: %v, want %q", err, c.want)
+			}
+			if diff := cmp.Diff(before, everyRecord(t, x.cfg.Store)); diff != "" {
+				t.Errorf("the store has changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+// everyRecord returns the kinds, ids and versions of all records in a store.
+func everyRecord(t *testing.T, store vnflcm.Store) map[string]int64 {
+	t.Helper()
+	out := map[string]int64{}
+	for _, kind := range []string{"instance", "abandoned", "adoption", "hook", "hook-initial", "operation", "claim", "suspect", "process", "cancel", "step", "history",
+		"change", "state", "document", "lease", "vim", "vim-default", "vim-removed", "renewal", "meta"} {
+		list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
+		must(t, err)
+		for _, r := range list {
+			out[kind+" "+r.ID] = r.Version
+		}
+	}
+	return out
+}
+
+// TestMigratedMeanwhile: whatever a process of an earlier version does first after the store was migrated, it writes nothing, and each of
+// its calls returns the reason from then on.
+func TestMigratedMeanwhile(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	inst, ctx := x.get(id), t.Context()
+	writes := map[string]func(*toys) error{
+		"Put":    func(y *toys) error { return y.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}) },
+		"Create": func(y *toys) error { _, err := y.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: toyVNFD}); return err },
+		"Heal":   func(y *toys) error { _, err := y.Heal(ctx, id, vnflcm.HealVnfRequest{}); return err },
+		"Modify": func(y *toys) error {
+			_, err := y.Modify(ctx, id, vnflcm.VnfInfoModificationRequest{VnfInstanceName: pointer("new")}, inst.Version)
+			return err
+		},
+		"Abandon":   func(y *toys) error { _, err := y.Abandon(ctx, id); return err },
+		"Documents": func(y *toys) error { return y.Documents("d").Put(ctx, "1", 0, "content") },
+		"Purge":     func(y *toys) error { _, err := y.PurgeOperations(ctx, time.Now().Add(time.Hour)); return err },
+		"Serve":     func(y *toys) error { return y.Serve(ctx, vnflcm.ServeOptions{}) },
+	}
+	others, logs := map[string]*toys{}, map[string]*lockedBuffer{}
+	for name := range writes {
+		logs[name] = &lockedBuffer{}
+		others[name] = x.other(func(c *vnflcm.Config) {
+			c.Owner, c.Logger = name, slog.New(slog.NewTextHandler(logs[name], nil))
+			c.AcceptOnly = name == "Heal" || name == "Documents"
+		})
+	}
+	must(t, vnflcm.SetFormat(ctx, x.Manager, vnflcm.NewestFormat+1, true))
+	before := everyRecord(t, x.cfg.Store)
+	want := fmt.Sprintf("it has format %d, and this version knows formats up to %d", vnflcm.NewestFormat+1, vnflcm.NewestFormat)
+	for name, write := range writes {
+		y := others[name]
+		for i, call := range []func() error{
+			func() error { return write(y) },
+			func() error { return write(y) },
+			func() error { _, err := y.Get(ctx, id); return err },
+			func() error { _, err := y.Instances(ctx, vnflcm.InstanceQuery{}); return err },
+			func() error { _, _, err := y.AwaitChanges(ctx, "", 10); return err },
+			func() error { _, _, err := y.Resume(ctx); return err },
+		} {
+			err := call()
+			if i == 5 && y.cfg.AcceptOnly {
+				continue
+			}
+			if wantIs(t, err, vnflcm.ErrShutdown); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, call %d: %v, want %q", name, i, err, want)
+			}
+		}
+		if n := strings.Count(logs[name].String(), "can do nothing more"); n != 1 {
+			t.Errorf("%s: the log has the reason %d times:\n%s", name, n, logs[name].String())
+		}
+		closeManager(t, y.Manager)
+	}
+	if diff := cmp.Diff(before, everyRecord(t, x.cfg.Store)); diff != "" {
+		t.Errorf("the store has changed:\n%s", diff)
+	}
+}
+
+// TestMigratedUnderAnotherKey: a process that lacks the key of the store sees a migration too, and continues without one.
+func TestMigratedUnderAnotherKey(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	y := x.other(func(c *vnflcm.Config) { c.Key, c.OldKeys = otherKey, [][]byte{testKey} })
+	_, err := y.Reseal(t.Context())
+	must(t, err)
+	must(t, x.Documents("d").Put(t.Context(), "1", 0, "content"))
+	must(t, vnflcm.SetFormat(t.Context(), y.Manager, vnflcm.NewestFormat+1, true))
+	wantIs(t, x.Documents("d").Put(t.Context(), "2", 0, "content"), vnflcm.ErrShutdown)
+}
+
+// TestMigratedWhileServing: Serve of a process of an earlier version returns the reason, and its operation, in the middle of a step, is
+// continued by a process of the newer version.
+func TestMigratedWhileServing(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	closeManager(t, x.Manager)
+	g := x.holdAt("heal_end/join/worker-0")
+	x.start()
+	served := make(chan error, 1)
+	go func() { served <- x.Serve(t.Context(), vnflcm.ServeOptions{}) }()
+	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+	must(t, err)
+	<-g.reached
+	must(t, vnflcm.SetFormat(t.Context(), x.Manager, vnflcm.NewestFormat+1, false))
+	before := everyRecord(t, x.cfg.Store)
+	close(g.open)
+	if err := <-served; !errors.Is(err, vnflcm.ErrShutdown) || !strings.Contains(err.Error(), "newer version") {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := x.Wait(t.Context(), opID); err == nil || !strings.Contains(err.Error(), "newer version") {
+		t.Errorf("Wait: %v", err)
+	}
+	closeManager(t, x.Manager)
+	if diff := cmp.Diff(before, everyRecord(t, x.cfg.Store)); diff != "" {
+		t.Errorf("the store has changed:\n%s", diff)
+	}
+	x.cfg.Intercept = nil
+	vnflcm.KnowFormat(&x.cfg, vnflcm.NewestFormat+1)
+	x.start()
+	_, _, err = x.Resume(t.Context())
+	must(t, err)
+	x.wait(opID, nil, vnflcm.Completed)
+}
+
+// TestFormatWithinAVersion: a change of the record that has the format costs a process of the same version nothing.
+func TestFormatWithinAVersion(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	g := x.holdAt("heal_end/join/worker-0")
+	y := x.other(func(c *vnflcm.Config) { c.Intercept = x.cfg.Intercept })
+	opID, err := y.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+	must(t, err)
+	<-g.reached
+	must(t, vnflcm.SetFormat(t.Context(), x.Manager, vnflcm.NewestFormat, true))
+	close(g.open)
+	y.wait(opID, nil, vnflcm.Completed)
+	_, err = x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
+	must(t, err)
+	must(t, vnflcm.SetFormat(t.Context(), x.Manager, vnflcm.NewestFormat, false))
+	must(t, x.Documents("d").Put(t.Context(), "1", 0, "content"))
+	must(t, x.Delete(t.Context(), x.create(), ""))
+}
