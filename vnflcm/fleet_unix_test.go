@@ -71,11 +71,13 @@ func TestFleet(t *testing.T) {
 }
 
 // serveProcess is a child process that serves until its standard input ends.
-func serveProcess(ctx context.Context, name, dir, dsn string) error {
-	var store *postgres.Store
+func serveProcess(ctx context.Context, name, dir string, open func(context.Context) (closableStore, error)) error {
+	var store closableStore
 	for deadline := time.Now().Add(patience); store == nil; time.Sleep(20 * time.Millisecond) {
-		var err error
-		if store, err = postgres.Open(ctx, dsn, postgres.Options{}); err != nil && time.Now().After(deadline) {
+		opened, err := open(ctx)
+		if err == nil {
+			store = opened
+		} else if time.Now().After(deadline) {
 			return err
 		}
 	}
@@ -83,7 +85,7 @@ func serveProcess(ctx context.Context, name, dir, dsn string) error {
 	var m *vnflcm.Manager
 	for deadline := time.Now().Add(patience); m == nil; time.Sleep(20 * time.Millisecond) {
 		var err error
-		if m, err = vnflcm.New(ctx, fleettest.Config(dir, store, name)); err != nil && time.Now().After(deadline) {
+		if m, err = vnflcm.New(ctx, processConfig(dir, store, name)); err != nil && time.Now().After(deadline) {
 			return err
 		}
 	}

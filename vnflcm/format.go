@@ -15,7 +15,7 @@ import (
 // newestFormat is the newest format of a store that this version can write. It reads that format and the one before. docs/store.md says
 // what each format has. Until Migrate has raised the format of a store, processes of the version before can work on the store too, so
 // this version writes only what both versions read.
-const newestFormat = 1
+const newestFormat = 2
 
 // keyCheck is the record by which processes know the format and the keys of a store. Its Index.State is the number of the format, in
 // clear: processes that lack the key see a migration too. The format 1 has no number.

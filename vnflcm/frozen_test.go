@@ -282,10 +282,11 @@ func (x *toys) documents() (lines []string) {
 	return lines
 }
 
-// TestFrozen opens SQLite databases that earlier versions of vnfkit have made, and continues with them.
+// TestFrozen opens SQLite databases that earlier versions of vnfkit have made, and continues with them: in their format, and after a
+// migration.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
-	eachFrozen(t, func(t *testing.T, dir string) {
+	eachFrozen(t, func(t *testing.T, dir string, migrate bool) {
 		content, err := os.ReadFile(filepath.Join(dir, frozenSQLite)) //nolint:gosec // test data
 		must(t, err)
 		if bytes.Contains(content, []byte("canary")) {
@@ -296,7 +297,7 @@ func TestFrozen(t *testing.T) {
 		store, err := sqlite.Open(t.Context(), path)
 		must(t, err)
 		t.Cleanup(func() { must(t, store.Close()) })
-		thaw(t, dir, frozenSQLite, store)
+		thaw(t, dir, frozenSQLite, store, migrate)
 	})
 }
 
@@ -304,7 +305,7 @@ func TestFrozen(t *testing.T) {
 func TestFrozenPostgres(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
-	eachFrozen(t, func(t *testing.T, dir string) {
+	eachFrozen(t, func(t *testing.T, dir string, migrate bool) {
 		dump, err := os.ReadFile(filepath.Join(dir, frozenPostgres)) //nolint:gosec // test data
 		must(t, err)
 		if bytes.Contains(dump, []byte("canary")) || bytes.Contains(dump, hex.AppendEncode(nil, []byte("canary"))) {
@@ -317,18 +318,19 @@ func TestFrozenPostgres(t *testing.T) {
 		store, err := postgres.Open(t.Context(), dsn, postgres.Options{})
 		must(t, err)
 		t.Cleanup(func() { must(t, store.Close()) })
-		thaw(t, dir, frozenPostgres, store)
+		thaw(t, dir, frozenPostgres, store, migrate)
 	})
 }
 
-func eachFrozen(t *testing.T, test func(t *testing.T, dir string)) {
+func eachFrozen(t *testing.T, test func(t *testing.T, dir string, migrate bool)) {
 	t.Helper()
 	dirs, err := filepath.Glob("testdata/format-*")
 	if err != nil || len(dirs) == 0 {
 		t.Fatal("there is no frozen database", err)
 	}
 	for _, dir := range dirs {
-		t.Run(filepath.Base(dir), func(t *testing.T) { test(t, dir) })
+		t.Run(filepath.Base(dir), func(t *testing.T) { test(t, dir, false) })
+		t.Run(filepath.Base(dir)+", migrated", func(t *testing.T) { test(t, dir, true) })
 	}
 }
 
@@ -338,6 +340,7 @@ type thawed struct {
 	frozen   frozenState
 	driver   *frozenCluster
 	packages *pinnedPackages
+	migrated bool
 	mu       sync.Mutex
 	begun    []string // steps and phases that this process has begun, by their keys
 }
@@ -355,11 +358,11 @@ func (p *pinnedPackages) Open(ctx context.Context, vnfdID, digest string) (*tosc
 	return p.Packages.Open(ctx, vnfdID, digest)
 }
 
-// thaw compares all documents of the database with those of its time. Then it ends the operations and hooks that have not ended,
+// thaw compares all documents of the database with those of its time, before and after a migration if migrate is true. Then it ends the operations and hooks that have not ended,
 // changes every instance and every other record, and removes them.
-func thaw(t *testing.T, dir, file string, store vnflcm.Store) {
+func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
 	t.Helper()
-	x := &thawed{}
+	x := &thawed{migrated: migrate}
 	text, err := os.ReadFile(filepath.Join(dir, frozenWorld)) //nolint:gosec // test data
 	must(t, err)
 	must(t, json.Unmarshal(text, &x.frozen))
@@ -389,8 +392,14 @@ func thaw(t *testing.T, dir, file string, store vnflcm.Store) {
 	x.driver = x.cfg.Mgmt["cluster"].(*frozenCluster)
 
 	x.open()
-	if diff := cmp.Diff(linesOf(t, filepath.Join(dir, frozenDocuments)), x.documents()); diff != "" {
-		t.Fatalf("documents:\n%s", diff)
+	x.compareDocuments(dir)
+	if migrate {
+		done, err := x.Migrate(t.Context())
+		must(t, err)
+		if diff := cmp.Diff(migrated, done); diff != "" {
+			t.Errorf("migration:\n%s", diff)
+		}
+		x.compareDocuments(dir)
 	}
 	x.readFeed(x.frozen.Positions[file])
 	// Instances stay on the VIM that was the default when they were instantiated.
@@ -400,6 +409,13 @@ func thaw(t *testing.T, dir, file string, store vnflcm.Store) {
 	x.continueRest()
 	x.endLives()
 	x.discardOldKeys()
+}
+
+func (x *thawed) compareDocuments(dir string) {
+	x.t.Helper()
+	if diff := cmp.Diff(linesOf(x.t, filepath.Join(dir, frozenDocuments)), x.documents()); diff != "" {
+		x.t.Fatalf("documents:\n%s", diff)
+	}
 }
 
 // open makes the Manager. A busy machine has a minute to close it.
@@ -473,7 +489,7 @@ func (x *thawed) endOperations() {
 	done := x.doneBefore()
 	taken, observed, err := x.Resume(x.t.Context())
 	must(x.t, err)
-	if len(taken) == 0 || len(observed) == 0 {
+	if len(taken) == 0 || (len(observed) == 0) != x.migrated { // a migration frees the claims of processes that have died
 		x.t.Errorf("%d operations of the process with the same name, %d of the other one", len(taken), len(observed))
 	}
 	for _, op := range x.frozen.Unfinished {

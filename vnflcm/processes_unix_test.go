@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fleettest"
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
 )
 
@@ -98,15 +99,23 @@ func disturbed(t *testing.T, prefix []string, disturb func(*fleettest.Process)) 
 // others'.
 func runProcess(name, dir string) error {
 	ctx := context.Background()
-	if dsn := os.Getenv("VNFKIT_PROCESS_DSN"); dsn != "" {
-		return serveProcess(ctx, name, dir, dsn)
+	switch dsn := os.Getenv("VNFKIT_PROCESS_DSN"); dsn {
+	case "":
+	case serveSQLite:
+		return serveProcess(ctx, name, dir, func(ctx context.Context) (closableStore, error) {
+			return sqlite.Open(ctx, filepath.Join(dir, "state.db"))
+		})
+	default:
+		return serveProcess(ctx, name, dir, func(ctx context.Context) (closableStore, error) {
+			return postgres.Open(ctx, dsn, postgres.Options{})
+		})
 	}
 	store, err := sqlite.Open(ctx, filepath.Join(dir, "state.db"))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	cfg, ready := fleettest.Config(dir, store, name), make(chan struct{})
+	cfg, ready := processConfig(dir, store, name), make(chan struct{})
 	cfg.Intercept = endIn(os.Getenv("VNFKIT_PROCESS_DEADLY"), ready)
 	m, err := vnflcm.New(ctx, cfg)
 	if err != nil {
@@ -128,6 +137,24 @@ func runProcess(name, dir string) error {
 		fmt.Println("accepted")
 	}
 	return nil
+}
+
+// serveSQLite is the VNFKIT_PROCESS_DSN of processes that serve operations from the SQLite file.
+const serveSQLite = "sqlite"
+
+// closableStore is a store of a process.
+type closableStore interface {
+	vnflcm.Store
+	Close() error
+}
+
+// processConfig is the configuration of a process. VNFKIT_PROCESS_FORMAT is the newest format of a store that its version of vnfkit knows.
+func processConfig(dir string, store vnflcm.Store, name string) vnflcm.Config {
+	cfg := fleettest.Config(dir, store, name)
+	if format, err := strconv.Atoi(os.Getenv("VNFKIT_PROCESS_FORMAT")); err == nil {
+		vnflcm.KnowFormat(&cfg, format)
+	}
+	return cfg
 }
 
 // endIn returns an interceptor that ends the process in the fourth step of an operation, once the process is ready.

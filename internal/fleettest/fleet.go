@@ -53,6 +53,14 @@ func (f *Fleet) Disturb(ctx context.Context) {
 	}
 }
 
+// Replace ends the processes one after the other and starts another one in place of each, as an update does.
+func (f *Fleet) Replace() {
+	for i, p := range f.processes {
+		p.End()
+		f.processes[i] = f.start(fmt.Sprintf("updated-%d", i))
+	}
+}
+
 // End ends the processes in order.
 func (f *Fleet) End() {
 	for _, p := range f.processes {
