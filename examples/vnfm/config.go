@@ -44,7 +44,9 @@ type config struct {
 	// Maintenance is when certificates are renewed without an order; default: never.
 	Maintenance maintenanceConfig `yaml:"maintenance"`
 
-	onSandbox bool
+	onSandbox     bool
+	migrates      bool // instead of serving
+	planMigration bool
 }
 
 type tlsConfig struct {
@@ -95,10 +97,12 @@ func readConfig(args []string) (*config, error) {
 	set.StringVar(&flags.Packages, "packages", "", "folder of VNF packages")
 	set.StringVar(&flags.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
 	set.StringVar(&flags.Temporal.Address, "temporal", "", "address and port of a Temporal server that shares operations out between processes; needs VNFM_POSTGRES or the setting postgres")
+	set.BoolVar(&flags.migrates, "migrate", false, "bring the database to the format of this version and end, when all processes have this version; docs/scaling.md has the steps")
+	set.BoolVar(&flags.planMigration, "plan-migration", false, "log what -migrate would change and end")
 	if _, err := program.Parse(args, os.Stdout); err != nil {
 		return nil, err
 	}
-	c := &config{Listen: "127.0.0.1:9890", onSandbox: flags.onSandbox}
+	c := &config{Listen: "127.0.0.1:9890", onSandbox: flags.onSandbox, migrates: flags.migrates, planMigration: flags.planMigration}
 	if c.onSandbox {
 		c.Packages = filepath.Dir(samples.Package("k8s-cluster"))
 	}

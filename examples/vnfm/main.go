@@ -32,5 +32,19 @@ func run(ctx context.Context, c *config) error {
 		return err
 	}
 	defer v.close()
+	if c.migrates || c.planMigration {
+		return v.migrate(ctx)
+	}
 	return v.serve(ctx)
+}
+
+// migrate migrates the database, or logs what would change.
+func (v *vnfm) migrate(ctx context.Context) error {
+	migrate := v.Migrate
+	if v.config.planMigration {
+		migrate = v.PlanMigration
+	}
+	done, err := migrate(ctx)
+	v.log.InfoContext(ctx, "migration", "planned", v.config.planMigration, "from", done.From, "to", done.To, "records", done.Records, "earlier", done.Earlier)
+	return err
 }

@@ -260,6 +260,13 @@ func TestLife(t *testing.T) {
 	if err := p2.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v\n%s", err, p2.log)
 	}
+	for flag, planned := range map[string]string{"-plan-migration": "planned=true", "-migrate": "planned=false"} {
+		migration := exec.CommandContext(t.Context(), os.Args[0], "-sandbox", "-data="+data, flag) //nolint:gosec // this test
+		migration.Env = append(os.Environ(), asProgram+"=1")
+		if out, err := migration.CombinedOutput(); err != nil || !strings.Contains(string(out), "msg=migration "+planned+" from=") {
+			t.Errorf("%s: %v\n%s", flag, err, out)
+		}
+	}
 }
 
 // TestGreeting: the lines that the program prints work when they are pasted into a shell.
