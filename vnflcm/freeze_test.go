@@ -403,7 +403,7 @@ func (f *freezer) makeFull() {
 			{"cpdId": "worker_cp", "cpConfig": [{"cpInstanceId": "1", "cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": [
 				{"type": "IPV4", "fixedAddresses": ["192.0.2.12"]}]}}]}]}, {"cpdId": "master_cp"}]}],
 		"extManagedVirtualLinks": [{"id": "m", "vnfVirtualLinkDescId": "inner", "resourceId": "net-m"}],
-		"vimConnectionInfo": [{"id": "v", "vimId": "vim1", "vimType": "toy", "accessInfo": {"password": "canary-access"}, "interfaceInfo": {"ca": "none"}},
+		"vimConnectionInfo": [{"id": "v", "vimId": "vim1", "vimType": "toy", "accessInfo": {"password": "canary-access", "bearer_token": "`+canaryToken+`"}},
 			{"id": "w", "vimType": "other", "accessInfo": {"password": "canary-other"}}]}`), &request))
 	steps := []func(*toys, string) (string, error){
 		func(x *toys, id string) (string, error) { return x.Instantiate(ctx, id, request) },

@@ -340,7 +340,7 @@ type thawed struct {
 	frozen   frozenState
 	driver   *frozenCluster
 	packages *pinnedPackages
-	migrated bool
+	freed    bool // a migration has freed the claims of processes that have died
 	mu       sync.Mutex
 	begun    []string // steps and phases that this process has begun, by their keys
 }
@@ -362,7 +362,7 @@ func (p *pinnedPackages) Open(ctx context.Context, vnfdID, digest string) (*tosc
 // changes every instance and every other record, and removes them.
 func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
 	t.Helper()
-	x := &thawed{migrated: migrate}
+	x := &thawed{}
 	text, err := os.ReadFile(filepath.Join(dir, frozenWorld)) //nolint:gosec // test data
 	must(t, err)
 	must(t, json.Unmarshal(text, &x.frozen))
@@ -396,9 +396,14 @@ func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
 	if migrate {
 		done, err := x.Migrate(t.Context())
 		must(t, err)
-		if diff := cmp.Diff(migrated, done); diff != "" {
+		want := migrated
+		if done.From == want.To { // frozen in that format
+			want = vnflcm.Migration{From: want.To, To: want.To, Records: map[string]int{}}
+		}
+		if diff := cmp.Diff(want, done); diff != "" {
 			t.Errorf("migration:\n%s", diff)
 		}
+		x.freed = done.From < done.To
 		x.compareDocuments(dir)
 	}
 	x.readFeed(x.frozen.Positions[file])
@@ -489,7 +494,7 @@ func (x *thawed) endOperations() {
 	done := x.doneBefore()
 	taken, observed, err := x.Resume(x.t.Context())
 	must(x.t, err)
-	if len(taken) == 0 || (len(observed) == 0) != x.migrated { // a migration frees the claims of processes that have died
+	if len(taken) == 0 || (len(observed) == 0) != x.freed {
 		x.t.Errorf("%d operations of the process with the same name, %d of the other one", len(taken), len(observed))
 	}
 	for _, op := range x.frozen.Unfinished {
@@ -718,11 +723,15 @@ func (x *thawed) endLife(ctx context.Context, inst *vnflcm.VnfInstance) error {
 	return x.DeleteWithOperations(ctx, inst.ID)
 }
 
-// mend removes from the connection of frozenFull the attributes that mix a request with a registered VIM. Before that, a scale-out is
-// refused. Of other instances it changes the name.
+// mend removes from the connection of frozenFull the attributes that mix a request with a registered VIM, which versions after 2409923
+// refuse. Before that, a scale-out is refused. Of other instances it changes the name.
 func (x *thawed) mend(ctx context.Context, id string) (string, error) {
 	change := vnflcm.VnfInfoModificationRequest{VnfInstanceName: pointer("mended")}
-	if id == frozenFull {
+	inst, err := x.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if id == frozenFull && strings.Contains(string(inst.VimConnectionInfo[0].InterfaceInfo.Reveal()), `"ca"`) {
 		if _, err := x.Scale(ctx, id, scale(vnflcm.ScaleOut, 1)); !errors.Is(err, vnflcm.ErrInvalidRequest) {
 			return "", fmt.Errorf("scale-out with a mixed connection: %w", err)
 		}
