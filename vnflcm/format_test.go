@@ -57,7 +57,7 @@ func everyRecord(t *testing.T, store vnflcm.Store) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
 	for _, kind := range []string{"instance", "abandoned", "adoption", "hook", "hook-initial", "operation", "claim", "suspect", "process", "cancel", "step", "history",
-		"change", "state", "document", "lease", "vim", "vim-default", "vim-removed", "renewal", "meta"} {
+		"change", "state", "document", "lease", "vim", "vim-default", "vim-removed", "renewal", "certificates", "automatic", "meta"} {
 		list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
 		must(t, err)
 		for _, r := range list {
