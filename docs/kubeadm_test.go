@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -13,10 +14,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
+	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -189,6 +194,31 @@ func leaves(path string, v any) (out []string) {
 	return out
 }
 
+// endCertificates replaces the certificate and the key in a file of a machine by others that have ended.
+func (v *vnfm) endCertificates(t *testing.T, machine, file string) {
+	t.Helper()
+	read := func(h *sshtest.Host, name string) string {
+		text, err := afero.ReadFile(h.FS(), name)
+		check(t, err)
+		return string(text)
+	}
+	master, host := v.world.Host("masterNode-0"), v.world.Host(machine)
+	was, err := pki.Parse([]byte(read(host, file)))
+	check(t, err)
+	authority := "/etc/kubernetes/pki/ca"
+	if strings.Contains(file, "/etcd/") {
+		authority = "/etc/kubernetes/pki/etcd/ca"
+	}
+	signer := pki.Pair{Cert: read(master, authority+".crt"), Key: read(master, authority+".key")}
+	pair, err := pki.Issue(&signer, &x509.Certificate{Subject: was.Subject, DNSNames: was.DNSNames, IPAddresses: was.IPAddresses,
+		ExtKeyUsage: was.ExtKeyUsage, NotAfter: time.Now().Add(-time.Hour)}, time.Now().AddDate(-1, 0, 0))
+	check(t, err)
+	check(t, afero.WriteFile(host.FS(), file, []byte(pair.Cert+pair.Key), 0o600))
+	if base, alone := strings.CutSuffix(file, ".crt"); alone {
+		check(t, afero.WriteFile(host.FS(), base+".key", []byte(pair.Key), 0o600))
+	}
+}
+
 // TestKubeadmSteps runs lifecycles and wants exactly their steps in the table of kubeadm.md.
 func TestKubeadmSteps(t *testing.T) {
 	steps := map[string]bool{}
@@ -215,6 +245,10 @@ func TestKubeadmSteps(t *testing.T) {
 				op, err = v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.last(t, id, vdu)}})
 				v.must(t, op, err)
 			}
+		}
+		if life.flavour == "simple" {
+			v.endCertificates(t, "masterNode-0", "/etc/kubernetes/pki/etcd/server.crt")
+			v.endCertificates(t, "workerNode-0", "/var/lib/kubelet/pki/kubelet-client-current.pem")
 		}
 		op, err = v.Maintain(ctx, id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
 		v.must(t, op, err)
