@@ -39,7 +39,7 @@ func TestAbandon(t *testing.T) {
 	}{
 		"the VIM is not registered any more": {
 			spoil: func(t *testing.T, x *toys, _ string) string {
-				must(t, x.VIMs().Remove(t.Context(), "vim1"))
+				must(t, x.VIMs().Remove(t.Context(), "", "vim1"))
 				return ""
 			}, want: three},
 		"the package is gone": {
@@ -53,7 +53,7 @@ func TestAbandon(t *testing.T) {
 				x.world.failAt("terminate/delete/worker-1", errCut)
 				opID, err := x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 				x.wait(opID, err, vnflcm.FailedTemp)
-				must(t, x.VIMs().Remove(t.Context(), "vim1"))
+				must(t, x.VIMs().Remove(t.Context(), "", "vim1"))
 				return opID
 			}, state: vnflcm.Failed, want: three},
 		"terminating has failed, the VIM answers": {
@@ -109,7 +109,7 @@ func TestAbandon(t *testing.T) {
 			if diff := cmp.Diff(vnflcm.VimConnectionInfo{ID: "vim1", VimID: "vim1", VimType: "toy"}, got.VIM); diff != "" {
 				t.Errorf("VIM:\n%s", diff)
 			}
-			_, err = x.VIMs().Get(t.Context(), "k8s")
+			_, err = x.VIMs().Get(t.Context(), "", "k8s")
 			must(t, err)
 			_, err = x.Get(t.Context(), id)
 			wantIs(t, err, vnflcm.ErrNotFound)

@@ -134,7 +134,7 @@ func benchManager(b *testing.B, store vnflcm.Store, change func(*vnflcm.Config))
 	mustBench(b, err)
 	b.Cleanup(func() { mustBench(b, m.Close(context.WithoutCancel(b.Context()))) })
 	mustBench(b, m.VIMs().Put(b.Context(), vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}))
-	mustBench(b, m.VIMs().SetDefault(b.Context(), "vim1"))
+	mustBench(b, m.VIMs().SetDefault(b.Context(), "", "vim1"))
 	return m
 }
 

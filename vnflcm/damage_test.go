@@ -399,7 +399,7 @@ func TestDamagedRecords(t *testing.T) {
 			return "toy", func() {
 				_, err := instantiate(p.toys, p.create())
 				p.finds("vim-default", "toy", err)
-				must(p.t, p.VIMs().SetDefault(p.t.Context(), "vim1"))
+				must(p.t, p.VIMs().SetDefault(p.t.Context(), "", "vim1"))
 				p.works(p.instantiated("plain"))
 			}
 		}},

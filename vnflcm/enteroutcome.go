@@ -73,7 +73,7 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 func (rec *instanceRecord) clear() {
 	rec.Instance.InstantiationState, rec.Instance.VimConnectionInfo = NotInstantiated, nil
 	rec.Initial, rec.Levels, rec.Resources, rec.Published, rec.RegisteredVIMs = InstantiateVnfRequest{}, nil, Resources{}, nil, nil
-	rec.PackageDigest, rec.DefaultVIM, rec.VIMForm, rec.Instance.Extensions = "", "", "", Params{}
+	rec.PackageDigest, rec.DefaultVIM, rec.VIMForm, rec.VIMOwner, rec.Instance.Extensions = "", "", "", nil, Params{}
 	rec.Links, rec.ManagedLinks = nil, nil
 }
 

@@ -257,14 +257,18 @@ func (x *toys) documents() (lines []string) {
 	for _, change := range changes {
 		add("change", change)
 	}
-	vims, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "vim"})
+	vims, err := x.VIMs().List(ctx)
 	must(x.t, err)
-	for _, stored := range vims {
-		vim, err := x.VIMs().Get(ctx, stored.ID)
-		must(x.t, err)
-		add("VIM "+stored.ID, vim)
+	for _, vim := range vims {
+		add("VIM "+vim.VimID, vim)
 	}
-	byDefault, err := x.VIMs().Default(ctx, "toy")
+	for _, tenant := range []string{"", "another"} { // only the tenant of its instance may use an entry without owner
+		_, err := x.VIMs().Get(ctx, tenant, madeBy(frozenFull))
+		wantIs(x.t, err, vnflcm.ErrNotFound)
+		_, err = x.VIMs().Get(ctx, tenant, "vim1")
+		must(x.t, err)
+	}
+	byDefault, err := x.VIMs().Default(ctx, "", "toy")
 	must(x.t, err)
 	add("default VIM", byDefault)
 	subscriptions, err := x.Documents("subscriptions").List(ctx, "", 0)
@@ -409,7 +413,7 @@ func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
 	x.readFeed(x.frozen.Positions[file])
 	// Instances stay on the VIM that was the default when they were instantiated.
 	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}))
-	must(t, x.VIMs().SetDefault(t.Context(), "vim2"))
+	must(t, x.VIMs().SetDefault(t.Context(), "", "vim2"))
 	x.endOperations()
 	x.continueRest()
 	x.endLives()
@@ -614,7 +618,7 @@ func (x *thawed) continueRest() {
 	}
 
 	x.poll("the credentials that have ended are renewed", func() bool {
-		vim, err := x.VIMs().Get(ctx, madeBy(frozenFull))
+		vim, err := x.VIMs().Get(ctx, "tenant", madeBy(frozenFull))
 		must(t, err)
 		return tokenOf(vim) == canaryRenewed
 	})
@@ -670,7 +674,7 @@ func (x *thawed) endHooks() {
 		}
 	}
 	must(x.t, vnflcm.ForgetHooks(ctx, x.cfg, frozenHooked))
-	must(x.t, x.VIMs().Remove(ctx, madeBy(frozenHooked)))
+	must(x.t, x.VIMs().Remove(ctx, "", madeBy(frozenHooked)))
 }
 
 // endLives heals, scales, terminates and deletes every instance.
@@ -758,7 +762,7 @@ func (x *thawed) discardOldKeys() {
 	if abandoned, err := x.Abandoned(ctx); len(abandoned) != 1 || err != nil {
 		x.t.Errorf("%d abandoned instances (%v)", len(abandoned), err)
 	}
-	if vim, err := x.VIMs().Get(ctx, "vim1"); tokenOf(vim) != canaryToken || err != nil {
+	if vim, err := x.VIMs().Get(ctx, "", "vim1"); tokenOf(vim) != canaryToken || err != nil {
 		x.t.Errorf("vim1 is %+v (%v)", vim, err)
 	}
 	if removed, err := x.PurgeOperations(ctx, frozenLasting.Until); removed == 0 || err != nil {

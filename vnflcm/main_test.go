@@ -50,7 +50,7 @@ func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	x := &toys{t: t, world: w, cfg: cfg}
 	x.start()
 	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}))
-	must(t, x.VIMs().SetDefault(t.Context(), "vim1"))
+	must(t, x.VIMs().SetDefault(t.Context(), "", "vim1"))
 	return x
 }
 

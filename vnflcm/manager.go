@@ -195,6 +195,7 @@ type instanceRecord struct {
 	Initial       InstantiateVnfRequest `json:"initial,omitzero"`
 	DefaultVIM    string                `json:"defaultVim,omitempty"` // where the instance is, if its request named no VIM
 	VIMForm       vimForm               `json:"vimForm,omitempty"`    // of the first connection; "" before forms were stored
+	VIMOwner      *string               `json:"vimOwner,omitempty"`   // the tenant of the registered VIM; nil before owners were stored
 	Levels        map[string]int        `json:"levels,omitempty"`
 	Resources     Resources             `json:"resources,omitzero"`
 	// What drivers have published of machines, by their resource ids.
@@ -217,6 +218,7 @@ type operationRecord struct {
 	Drivers []string       `json:"drivers,omitempty"` // that the VNFD names for this flavour
 	VIMType string         `json:"vimType,omitempty"`
 	VIMForm vimForm        `json:"vimForm,omitempty"` // after a modification of connections
+	Owner   *string        `json:"owner,omitempty"`   // of the VIM after a modification of connections
 	Planned Change         `json:"planned,omitzero"`
 	Change  Change         `json:"change,omitzero"`   // Planned until the resources have been changed
 	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: entries of the forward journal are void

@@ -49,7 +49,7 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 	if err := errors.Join(err, errAfter, after.check(before), inst.checkModification(req)); err != nil {
 		return err
 	}
-	if rec.VIMForm, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {
+	if rec.VIMForm, rec.Owner, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {
 		return err
 	}
 	return m.planInPlace(ctx, inst, rec, (*session).checkHooks)
@@ -109,30 +109,33 @@ func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) err
 	return errors.Join(faults...)
 }
 
-// modifiedForm returns the form of the first connection after a modification of connections, "" if the request changes none. An entry
-// that mixes an address of the request with a registered login is a fault.
-func (m *Manager) modifiedForm(ctx context.Context, inst *instanceRecord, req VnfInfoModificationRequest) (form vimForm, err error) {
+// modifiedForm returns the form of the first connection after a modification of connections, and the owner of the registered VIM that it
+// uses; the form is "" if the request changes none. An entry that mixes an address of the request with a registered login is a fault.
+func (m *Manager) modifiedForm(ctx context.Context, inst *instanceRecord, req VnfInfoModificationRequest) (form vimForm, owner *string, err error) {
 	if !req.changesConnections() {
-		return "", nil
+		return "", nil, nil
 	}
 	list, err := inst.modifiedConnections(req)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var faults []error
+	lookup := m.lookup(inst)
 	for i, v := range list {
 		if slices.Contains(inst.RegisteredVIMs, v.VimID) && req.VimConnectionInfo.named().find(v.ID) < 0 {
 			continue // the entry that an operation has registered, whole
 		}
 		path := fmt.Sprintf("vimConnectionInfo[%d]", i)
 		if i == 0 && inst.Instance.InstantiationState == Instantiated {
-			_, form, err = resolveEntry(ctx, m.vims, path, v)
+			var vim VimConnectionInfo
+			vim, form, err = resolveEntry(ctx, lookup, path, v)
+			owner = ownerOf(vim, form)
 		} else {
-			_, err = checkFurther(ctx, m.vims, path, v)
+			_, err = checkFurther(ctx, lookup, path, v)
 		}
 		faults = append(faults, err)
 	}
-	return form, errors.Join(faults...)
+	return form, owner, errors.Join(faults...)
 }
 
 func (req VnfInfoModificationRequest) changesConnections() bool {
@@ -166,8 +169,8 @@ func (c VimConnections) find(id string) int {
 	return slices.IndexFunc(c, func(v VimConnectionInfo) bool { return v.ID == id })
 }
 
-// modify makes the changes that checkModification allows. form is the result of modifiedForm.
-func (rec *instanceRecord) modify(req VnfInfoModificationRequest, form vimForm) error {
+// modify makes the changes that checkModification allows. form and owner are the results of modifiedForm.
+func (rec *instanceRecord) modify(req VnfInfoModificationRequest, form vimForm, owner *string) error {
 	inst := &rec.Instance
 	if req.VnfInstanceName != nil {
 		inst.VnfInstanceName = *req.VnfInstanceName
@@ -194,7 +197,7 @@ func (rec *instanceRecord) modify(req VnfInfoModificationRequest, form vimForm) 
 	// The next operations resolve the VIM from the initial request.
 	inst.VimConnectionInfo = list
 	if inst.InstantiationState == Instantiated {
-		rec.Initial.VimConnectionInfo, rec.VIMForm = list, form
+		rec.Initial.VimConnectionInfo, rec.VIMForm, rec.VIMOwner = list, form, owner
 	}
 	return nil
 }

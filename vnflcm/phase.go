@@ -222,7 +222,7 @@ func (r *run) modifyInstance(ctx context.Context, p phase) error {
 	r.rec.Done = append(r.rec.Done, p.name)
 	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *Batch) error {
 		var failed error
-		err := r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { failed = i.modify(req, r.rec.VIMForm) })
+		err := r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { failed = i.modify(req, r.rec.VIMForm, r.rec.Owner) })
 		return errors.Join(err, failed)
 	})
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
-// the VNF has become, for other VNFs to be instantiated on. With a registry of the caller's own (Config.VIMs) the two
+// the VNF has become, for other VNFs to be instantiated on. The entry belongs to the tenant of the instance. A new entry is not shared;
+// VIMs.Put can share it, and it remains shared when it is registered again. ErrConflict: the entry of this id has another owner. With a registry of the caller's own (Config.VIMs) the two
 // are not written at once: that this process still works on the operation is checked just before the registry is called.
 func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) error {
 	return op.RegisterVIMUntil(ctx, info, Validity{})
@@ -18,17 +19,18 @@ func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) er
 // hook that package hookrun runs, nothing renews the entry.
 func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInfo, v Validity) error {
 	own, stored := op.vims.(*storeVIMs)
+	info.Tenant, info.Share = op.tenant(), nil
 	if !stored {
 		if err := op.mayCall(ctx); err != nil {
 			return err
 		}
-		if err := op.vims.Put(ctx, info); err != nil {
+		if err := putRegistered(ctx, op.vims, info); err != nil {
 			return err
 		}
 	}
 	return op.update(ctx, func(ctx context.Context, b *Batch) error {
 		if stored {
-			if err := own.put(ctx, b, info, op.InstanceID); err != nil {
+			if err := own.put(ctx, b, info, &Share{}, op.InstanceID); err != nil {
 				return err
 			}
 		}
@@ -37,6 +39,26 @@ func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInf
 		}
 		return op.changeInstance(ctx, b, func(i *instanceRecord) { i.register(info) })
 	})
+}
+
+// putRegistered puts an entry that an operation has registered into a registry of the caller. Only its tenant may use a new entry.
+func putRegistered(ctx context.Context, vims VIMs, info VimConnectionInfo) error {
+	known, err := vims.Get(ctx, info.Tenant, info.VimID)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if info.Share = known.Share; info.Share == nil || known.Tenant != info.Tenant {
+		info.Share = &Share{}
+	}
+	return vims.Put(ctx, info)
+}
+
+// tenant returns the tenant of the instance, "" in hookrun.
+func (op *Operation) tenant() string {
+	if op.instance == nil {
+		return ""
+	}
+	return op.instance.Tenant
 }
 
 // planRenewal adds to b when the entry of a VIM is to be renewed, or that it is not.
@@ -67,22 +89,16 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 	if op.claim == nil {
 		return errReadOnly
 	}
-	_, stored := op.vims.(*storeVIMs)
-	if !stored {
+	if _, stored := op.vims.(*storeVIMs); !stored {
 		if err := op.mayCall(ctx); err != nil {
 			return err
 		}
-		if err := op.vims.Remove(ctx, vimID); err != nil {
+		if err := op.vims.Remove(ctx, op.tenant(), vimID); err != nil {
 			return err
 		}
 	}
 	err := op.update(ctx, func(ctx context.Context, b *Batch) error {
-		if stored {
-			if err := op.records.drop(ctx, b, kindVIM, vimID); err != nil {
-				return err
-			}
-		}
-		if err := op.planRenewal(ctx, b, vimID, Validity{}); err != nil {
+		if err := op.dropEntry(ctx, b, vimID); err != nil {
 			return err
 		}
 		var registered bool
@@ -99,7 +115,17 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 	if err != nil {
 		return err
 	}
-	return op.records.warnOfUsers(ctx, op.Log, vimID) // now that no instantiation on the VIM is accepted any more
+	return op.records.warnOfUsers(ctx, op.Log, op.tenant(), vimID) // now that no instantiation on the VIM is accepted any more
+}
+
+// dropEntry adds to b that an entry is removed from the registry in the Store, and is not renewed. An entry of another tenant stays.
+func (op *Operation) dropEntry(ctx context.Context, b *Batch, vimID string) error {
+	if own, stored := op.vims.(*storeVIMs); stored {
+		if owned, err := own.drop(ctx, b, op.tenant(), vimID); err != nil || !owned {
+			return err
+		}
+	}
+	return op.planRenewal(ctx, b, vimID, Validity{})
 }
 
 // removeVIMs removes the entries that drivers have left in the registry.

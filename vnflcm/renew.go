@@ -175,7 +175,7 @@ func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, err
 		err = ErrNotFound
 	}
 	if err == nil {
-		e.vim, err = m.vims.Get(ctx, vimID)
+		e.vim, err = m.vims.Get(ctx, e.instance.Tenant, vimID)
 	}
 	if errors.Is(err, ErrNotFound) {
 		return nil, ignoreConflict(m.cfg.Store.Apply(ctx, Batch{Delete: []Record{stored}}))
@@ -228,7 +228,8 @@ func (m *Manager) storeRenewed(ctx context.Context, e *endingEntry, info VimConn
 		if err := m.checkUnchanged(ctx, e); err != nil {
 			return err
 		}
-		if err := m.vims.Put(ctx, info); err != nil {
+		info.Tenant = e.instance.Tenant
+		if err := putRegistered(ctx, m.vims, info); err != nil {
 			return err
 		}
 	}
@@ -290,10 +291,11 @@ func (m *Manager) restoreEntry(ctx context.Context, e *endingEntry) error {
 	if err == nil && slices.Contains(inst.RegisteredVIMs, e.vimID) {
 		list := inst.Instance.VimConnectionInfo
 		if i := slices.IndexFunc(list, func(v VimConnectionInfo) bool { return v.VimID == e.vimID }); i >= 0 {
-			return m.vims.Put(ctx, list[i])
+			list[i].Tenant = inst.Tenant
+			return putRegistered(ctx, m.vims, list[i])
 		}
 	}
-	return m.vims.Remove(ctx, e.vimID)
+	return m.vims.Remove(ctx, e.instance.Tenant, e.vimID)
 }
 
 // renewals is the cache of a process about renewals.

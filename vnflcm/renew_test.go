@@ -132,10 +132,16 @@ type guardedVIMs struct {
 	own fixedVIMs
 }
 
-func (g *guardedVIMs) Get(ctx context.Context, id string) (vnflcm.VimConnectionInfo, error) {
+func (g *guardedVIMs) Get(ctx context.Context, tenant, id string) (vnflcm.VimConnectionInfo, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.own.Get(ctx, id)
+	return g.own.Get(ctx, tenant, id)
+}
+
+func (g *guardedVIMs) List(ctx context.Context) ([]vnflcm.VimConnectionInfo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own.List(ctx)
 }
 
 func (g *guardedVIMs) Put(ctx context.Context, v vnflcm.VimConnectionInfo) error {
@@ -144,16 +150,16 @@ func (g *guardedVIMs) Put(ctx context.Context, v vnflcm.VimConnectionInfo) error
 	return g.own.Put(ctx, v)
 }
 
-func (g *guardedVIMs) Remove(ctx context.Context, id string) error {
+func (g *guardedVIMs) Remove(ctx context.Context, tenant, id string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.own.Remove(ctx, id)
+	return g.own.Remove(ctx, tenant, id)
 }
 
-func (g *guardedVIMs) SetDefault(context.Context, string) error { return nil }
+func (g *guardedVIMs) SetDefault(context.Context, string, string) error { return nil }
 
-func (g *guardedVIMs) Default(ctx context.Context, _ string) (vnflcm.VimConnectionInfo, error) {
-	return g.Get(ctx, "vim1")
+func (g *guardedVIMs) Default(ctx context.Context, tenant, _ string) (vnflcm.VimConnectionInfo, error) {
+	return g.Get(ctx, tenant, "vim1")
 }
 
 // vims are a Manager and a driver whose instances are VIMs.
@@ -210,7 +216,7 @@ func newVIMs(t *testing.T, own vnflcm.VIMs, lives ...vnflcm.Validity) *vims {
 
 func (v *vims) entry() vnflcm.VimConnectionInfo {
 	v.t.Helper()
-	vim, err := v.VIMs().Get(v.t.Context(), madeVIM)
+	vim, err := v.VIMs().Get(v.t.Context(), "", madeVIM)
 	must(v.t, err)
 	return vim
 }
@@ -495,7 +501,7 @@ func TestRenewalLosesToOperation(t *testing.T) {
 				if diff := cmp.Diff(c.want, v.ofInstance(id)); diff != "" {
 					t.Errorf("the instance:\n%s", diff)
 				}
-				vim, err := v.VIMs().Get(t.Context(), madeVIM)
+				vim, err := v.VIMs().Get(t.Context(), "", madeVIM)
 				if c.want == nil && !errors.Is(err, vnflcm.ErrNotFound) || c.want != nil && tokenOf(vim) != c.want[0] {
 					t.Errorf("the registry has %q, %v", tokenOf(vim), err)
 				}
@@ -562,7 +568,7 @@ func TestRenewalIsCutOff(t *testing.T) {
 func TestRenewalIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(v *vims, id string) error{
-		"entry removed by the program": func(v *vims, _ string) error { return v.VIMs().Remove(v.t.Context(), madeVIM) },
+		"entry removed by the program": func(v *vims, _ string) error { return v.VIMs().Remove(v.t.Context(), "", madeVIM) },
 		"instance abandoned": func(v *vims, id string) error {
 			_, err := v.Abandon(v.t.Context(), id)
 			return err

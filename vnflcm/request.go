@@ -20,7 +20,7 @@ func (m *Manager) Instantiate(ctx context.Context, instanceID string, req Instan
 
 // prepare gives an instance that is about to be instantiated what the request says of it.
 func (r *InstantiateVnfRequest) prepare(inst *instanceRecord, rec *operationRecord) {
-	inst.Initial, inst.VIMForm, inst.Levels, rec.Before = *r, "", nil, nil
+	inst.Initial, inst.VIMForm, inst.VIMOwner, inst.Levels, rec.Before = *r, "", nil, nil, nil
 	inst.Instance.VimConnectionInfo, inst.Instance.Extensions = r.VimConnectionInfo, r.Extensions
 	if !r.VnfConfigurableProperties.IsZero() {
 		inst.Instance.VnfConfigurableProperties = r.VnfConfigurableProperties

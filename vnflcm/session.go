@@ -84,14 +84,14 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 func (s *session) connection(ctx context.Context, inst *instanceRecord, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
 	if inst.VIMForm == vimComplete && len(named) > 0 {
 		vim := named[0]
-		vim.FromOperator = false
+		vim.FromOperator, vim.Tenant, vim.Share = false, "", nil
 		return vim, vimComplete, nil
 	}
-	vim, form, err := resolveVIM(ctx, s.m.vims, named, types)
+	vim, form, err := resolveVIM(ctx, s.m.lookup(inst), named, types)
 	if inst.VIMForm != "" || inst.Instance.InstantiationState != Instantiated || len(named) == 0 || form == "" {
 		return vim, form, err
 	}
-	known, errKnown := s.m.vims.Get(ctx, named[0].VimID)
+	known, errKnown := s.m.lookup(inst).get(ctx, named[0].VimID)
 	if errKnown != nil { // not registered: nothing to mix
 		return vim, form, errors.Join(err, ignoreNotFound(errKnown))
 	}
@@ -144,7 +144,8 @@ func (s *session) planInfra(ctx context.Context, op *Operation) (planned Change,
 // get the type that SOL003 wants every one to have.
 func (s *session) pinVIM(ctx context.Context, inst *instanceRecord) error {
 	vim := s.op.VIM
-	inst.VIMForm = s.form
+	lookup := s.m.lookup(inst)
+	inst.VIMForm, inst.VIMOwner = s.form, ownerOf(vim, s.form)
 	if len(inst.Initial.VimConnectionInfo) == 0 {
 		inst.DefaultVIM = vim.VimID
 		inst.Instance.VimConnectionInfo = VimConnections{{ID: vim.ID, VimID: vim.VimID, VimType: vim.VimType}}
@@ -155,7 +156,7 @@ func (s *session) pinVIM(ctx context.Context, inst *instanceRecord) error {
 	list := slices.Clone(inst.Initial.VimConnectionInfo)
 	list[0].VimType = vim.VimType
 	for i, other := range list[1:] {
-		list[i+1].VimType, err = checkFurther(ctx, s.m.vims, fmt.Sprintf("vimConnectionInfo[%d]", i+1), other)
+		list[i+1].VimType, err = checkFurther(ctx, lookup, fmt.Sprintf("vimConnectionInfo[%d]", i+1), other)
 		faults = append(faults, err)
 	}
 	inst.Instance.VimConnectionInfo = list

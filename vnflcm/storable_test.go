@@ -213,8 +213,8 @@ func (x *toys) oddLife(t *testing.T, oddity string, do func(context.Context, *vn
 			"operations": func() error { _, err := x.Operations(ctx, vnflcm.OperationQuery{InstanceID: id}); return err },
 			"history":    func() error { _, err := x.History(ctx, opID); return err },
 			"changes":    func() error { _, _, err := x.Changes(ctx, "", 1000); return err },
-			"VIM":        func() error { _, err := x.VIMs().Get(ctx, text); return ignore(err, vnflcm.ErrNotFound) },
-			"no VIM":     func() error { return x.VIMs().Remove(ctx, text) },
+			"VIM":        func() error { _, err := x.VIMs().Get(ctx, "", text); return ignore(err, vnflcm.ErrNotFound) },
+			"no VIM":     func() error { return x.VIMs().Remove(ctx, "", text) },
 		} {
 			if err := read(); err != nil {
 				t.Errorf("%s: %s: %v", oddity, what, err)

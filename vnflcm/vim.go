@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 )
 
 // VimConnectionInfo says how a VIM is reached (SOL003 v2.6.1 4.4.1.6). An entry of a request has one of three forms: the id of a
@@ -19,10 +19,32 @@ type VimConnectionInfo struct {
 	InterfaceInfo Params `json:"interfaceInfo,omitzero"`
 	AccessInfo    Params `json:"accessInfo,omitzero"`
 	Extra         Params `json:"extra,omitzero"`
-	// FromOperator says that the operator has put the address into the registry (VIMs.Put): it comes neither from a request nor
-	// from an operation that has registered a cluster. The Manager sets it in Operation.VIM. Drivers connect to other addresses
+	// FromOperator says that the operator has put the address into the registry (VIMs.Put without Tenant): it comes neither from a
+	// request nor from an operation that has registered a cluster. The Manager sets it in Operation.VIM. Drivers connect to other addresses
 	// as their policy allows: see package outbound.
 	FromOperator bool `json:"-"`
+	// Tenant owns the entry of the registry. "" owns the entries of the operator, and those that operations on instances without
+	// tenant have registered. In Operation.VIM it is the owner of the entry that the connection comes from.
+	Tenant string `json:"-"`
+	// Share says which other tenants may use the entry of the registry: see VIMs.Put for the default. Operation.VIM has none.
+	Share *Share `json:"-"`
+}
+
+// Share says which tenants may use an entry of the registry of VIMs beside its owner. The zero Share means no other tenant.
+type Share struct {
+	All     bool     `json:"all,omitempty"`
+	Tenants []string `json:"tenants,omitempty"` // "" stands for instances without tenant
+}
+
+// UsableBy reports whether instances of a tenant may use the entry of the registry; "" stands for instances without tenant.
+func (v VimConnectionInfo) UsableBy(tenant string) bool {
+	switch {
+	case tenant == v.Tenant:
+		return true
+	case v.Share == nil:
+		return v.Tenant == ""
+	}
+	return v.Share.All || slices.Contains(v.Share.Tenants, tenant)
 }
 
 // VimConnections is a list, as SOL003 v2.6.1 has it; the map of v3.3.1 is read too.
@@ -35,107 +57,95 @@ func (c *VimConnections) UnmarshalJSON(data []byte) error {
 
 func (*VimConnections) asList(tree any) any { return idKeyed(tree, "id") }
 
-// VIMs is the registry of VIMs, by vimId. The Manager keeps one in its Store, unless Config.VIMs has the caller's.
+// VIMs is the registry of VIMs, by vimId: one vimId means the same VIM for every tenant that may use it. The Manager keeps a registry in
+// its Store, unless Config.VIMs has the caller's, which keeps Tenant and Share of each entry. A tenant is the Tenant of a VNF instance
+// (CreateVnfRequest.Tenant); "" stands for instances without tenant, and for the operator.
 type VIMs interface {
-	// Get returns ErrNotFound for an unknown id.
-	Get(ctx context.Context, vimID string) (VimConnectionInfo, error)
-	// Put adds or replaces the entry of info.VimID.
+	// Get returns an entry that the tenant may use (VimConnectionInfo.UsableBy). For others it returns ErrNotFound, as for an unknown id.
+	Get(ctx context.Context, tenant, vimID string) (VimConnectionInfo, error)
+	// List returns the entries of all tenants with their owners, in the order of their ids.
+	List(ctx context.Context) ([]VimConnectionInfo, error)
+	// Put adds or replaces the entry of info.VimID for info.Tenant. Without info.Share an entry that exists remains shared as it is. A
+	// new one is shared with all tenants if it has no Tenant, else with none. ErrConflict: the entry of this id has another owner.
 	Put(ctx context.Context, info VimConnectionInfo) error
-	// Remove forgets an entry; a missing entry is no error. The registry in the Store logs a warning that names the VNF
-	// instances on the VIM.
-	Remove(ctx context.Context, vimID string) error
-	// Default returns the VIM of that type for requests that name none, or ErrNotFound.
-	Default(ctx context.Context, vimType string) (VimConnectionInfo, error)
-	// SetDefault makes a registered VIM the default of its type.
-	SetDefault(ctx context.Context, vimID string) error
+	// Remove forgets an entry of the tenant. A missing entry, also one that has another owner, is no error. The registry in the Store
+	// logs a warning that names the VNF instances on the VIM.
+	Remove(ctx context.Context, tenant, vimID string) error
+	// Default returns the VIM of that type for requests that name none, or ErrNotFound: the tenant's own default, else that of
+	// instances without tenant if the tenant may use it.
+	Default(ctx context.Context, tenant, vimType string) (VimConnectionInfo, error)
+	// SetDefault makes a registered VIM that the tenant may use the tenant's default of its type.
+	SetDefault(ctx context.Context, tenant, vimID string) error
 }
 
-// storeVIMs keeps the registry in the Store, sealed like everything else.
-type storeVIMs struct {
-	records *records
-	log     *slog.Logger
+// vimLookup finds VIMs for a VNF instance: those that its tenant may use, and the one that the instance is on. The instance keeps that one
+// when its owner no longer shares it.
+type vimLookup struct {
+	vims   VIMs
+	tenant string
+	used   string  // the id of the registered VIM that the instance is on, "" if there is none
+	owner  *string // of the used one; nil if the instance was made before owners were stored
 }
 
-// vimRecord is an entry of the registry.
-type vimRecord struct {
-	VimConnectionInfo
-	Instance string `json:"instance,omitempty"` // whose operation has registered the entry; empty: the operator has
-}
-
-func (v *storeVIMs) Get(ctx context.Context, vimID string) (VimConnectionInfo, error) {
-	var rec vimRecord
-	if _, err := v.records.get(ctx, kindVIM, vimID, &rec); err != nil {
-		return rec.VimConnectionInfo, fmt.Errorf("VIM %q: %w", vimID, err)
+// lookup returns the vimLookup of an instance.
+func (m *Manager) lookup(inst *instanceRecord) vimLookup {
+	l := vimLookup{vims: m.vims, tenant: inst.Tenant}
+	if inst.usesRegistered() {
+		l.used, l.owner = inst.vimID(), inst.VIMOwner
 	}
-	rec.FromOperator = rec.Instance == ""
-	return rec.VimConnectionInfo, nil
+	return l
 }
 
-func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error { return v.put(ctx, b, info, "") })
+// usesRegistered reports whether the resources of the instance are on a registered VIM.
+func (rec *instanceRecord) usesRegistered() bool {
+	return rec.VIMForm == vimByName || rec.VIMForm == vimWithLogin || rec.VIMForm == "" && rec.Instance.InstantiationState == Instantiated
 }
 
-// put adds to b that the entry is added or replaced, by an operation of an instance unless that is empty.
-func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo, instance string) error {
-	if err := info.checkEntry(); err != nil {
-		return err
+// ownerOf returns the owner of the registered VIM that a connection comes from, nil if it comes from the request alone.
+func ownerOf(vim VimConnectionInfo, form vimForm) *string {
+	if form != vimByName && form != vimWithLogin {
+		return nil
 	}
-	return v.records.put(ctx, b, kindVIM, info.VimID, vimRecord{info, instance})
+	return &vim.Tenant
 }
 
-// checkEntry returns the reason why the registry cannot store the entry.
-func (v VimConnectionInfo) checkEntry() error {
-	if v.VimID == "" || v.VimType == "" {
-		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
+// get returns an entry, ErrNotFound if the instance may not use it.
+func (l vimLookup) get(ctx context.Context, vimID string) (VimConnectionInfo, error) {
+	tenant := l.tenant
+	if vimID == l.used && vimID != "" {
+		own, stored := l.vims.(*storeVIMs)
+		if l.owner == nil && stored {
+			return own.entry(ctx, vimID)
+		}
+		if l.owner != nil {
+			tenant = *l.owner
+		}
 	}
-	entry, err := NewParams(v)
-	return errors.Join(err, checkUnmasked(entry))
+	known, err := l.vims.Get(ctx, tenant, vimID)
+	return l.usable(known, tenant, err)
 }
 
-// replace adds to b that the entry is replaced, if it is still was; errEntryChanged otherwise.
-func (v *storeVIMs) replace(ctx context.Context, b *Batch, was, info VimConnectionInfo) error {
-	var now vimRecord
-	version, err := v.records.get(ctx, kindVIM, was.VimID, &now)
-	if errors.Is(err, ErrNotFound) || err == nil && !now.equal(was) {
-		return errEntryChanged
-	}
-	if err != nil {
-		return err
-	}
-	record, err := v.records.sealed(kindVIM, was.VimID, version, vimRecord{info, now.Instance})
-	b.Put = append(b.Put, record)
-	return errors.Join(err, info.checkEntry())
+// byDefault returns the default VIM of a type.
+func (l vimLookup) byDefault(ctx context.Context, vimType string) (VimConnectionInfo, error) {
+	known, err := l.vims.Default(ctx, l.tenant, vimType)
+	return l.usable(known, l.tenant, err)
 }
 
-func (v *storeVIMs) Remove(ctx context.Context, vimID string) error {
-	if err := v.records.warnOfUsers(ctx, v.log, vimID); err != nil {
-		return err
+// usable checks an answer of the registry: a registry of the caller may know no tenants.
+func (l vimLookup) usable(known VimConnectionInfo, tenant string, err error) (VimConnectionInfo, error) {
+	switch _, stored := l.vims.(*storeVIMs); {
+	case err != nil:
+		return VimConnectionInfo{}, err
+	case !known.UsableBy(tenant):
+		return VimConnectionInfo{}, fmt.Errorf("VIM %q: %w", known.VimID, ErrNotFound)
+	case !stored:
+		known.FromOperator = true // a registry of the caller is the operator's
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
-		return v.records.drop(ctx, b, kindVIM, vimID)
-	})
-}
-
-func (v *storeVIMs) Default(ctx context.Context, vimType string) (VimConnectionInfo, error) {
-	var vimID string
-	if _, err := v.records.get(ctx, kindVIMDefault, vimType, &vimID); err != nil {
-		return VimConnectionInfo{}, fmt.Errorf("default VIM of type %q: %w", vimType, err)
-	}
-	return v.Get(ctx, vimID)
-}
-
-func (v *storeVIMs) SetDefault(ctx context.Context, vimID string) error {
-	info, err := v.Get(ctx, vimID)
-	if err != nil {
-		return err
-	}
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
-		return v.records.put(ctx, b, kindVIMDefault, info.VimType, vimID)
-	})
+	return known, nil
 }
 
 // resolveVIM completes the VIM of a request.
-func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
+func resolveVIM(ctx context.Context, vims vimLookup, named VimConnections, types []string) (VimConnectionInfo, vimForm, error) {
 	if len(named) == 0 {
 		vim, err := defaultVIM(ctx, vims, types)
 		return vim, vimByName, err
@@ -144,8 +154,8 @@ func resolveVIM(ctx context.Context, vims VIMs, named VimConnections, types []st
 }
 
 // resolveEntry completes one entry of a request. Its faults begin with path.
-func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnectionInfo) (VimConnectionInfo, vimForm, error) {
-	given.FromOperator = false
+func resolveEntry(ctx context.Context, vims vimLookup, path string, given VimConnectionInfo) (VimConnectionInfo, vimForm, error) {
+	given.FromOperator, given.Tenant, given.Share = false, "", nil
 	isWhole := given.VimType != "" && !given.AccessInfo.IsZero()
 	if given.VimID == "" {
 		if !isWhole {
@@ -153,7 +163,7 @@ func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnecti
 		}
 		return given, vimComplete, nil
 	}
-	known, err := vims.Get(ctx, given.VimID)
+	known, err := vims.get(ctx, given.VimID)
 	switch {
 	case errors.Is(err, ErrNotFound) && isWhole:
 		return given, vimComplete, nil
@@ -165,7 +175,7 @@ func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnecti
 	case given.VimType == vimTypeHelm && known.forCharts():
 		known.VimType = vimTypeHelm
 	}
-	known.FromOperator = fromOperator(vims, known)
+	known.Share = nil
 	vim, form, err := combineVIM(path, known, given)
 	if err == nil && form != vimComplete && given.VimType != "" && given.VimType != known.VimType {
 		err = &ParamError{Path: path + ".vimType", Value: given.VimType,
@@ -174,15 +184,9 @@ func resolveEntry(ctx context.Context, vims VIMs, path string, given VimConnecti
 	return vim, form, err
 }
 
-// fromOperator reports whether the operator has put an entry into the registry. A registry of the caller is the operator's.
-func fromOperator(vims VIMs, known VimConnectionInfo) bool {
-	_, stored := vims.(*storeVIMs)
-	return !stored || known.FromOperator
-}
-
 // checkFurther returns the type of an entry beyond the first, which no driver uses yet. Its faults begin with path.
-func checkFurther(ctx context.Context, vims VIMs, path string, given VimConnectionInfo) (vimType string, err error) {
-	known, err := vims.Get(ctx, given.VimID)
+func checkFurther(ctx context.Context, vims vimLookup, path string, given VimConnectionInfo) (vimType string, err error) {
+	known, err := vims.get(ctx, given.VimID)
 	switch {
 	case errors.Is(err, ErrNotFound) && given.VimType == "":
 		return "", &ParamError{Path: path + ".vimType", Reason: "is required for a VIM that is not registered"}
@@ -214,18 +218,18 @@ func overlayVIM(known, given VimConnectionInfo) (VimConnectionInfo, error) {
 	if given.ID != "" {
 		known.ID = given.ID
 	}
-	known.FromOperator = false
+	known.FromOperator, known.Share = false, nil
 	known.InterfaceInfo, errs[0] = known.InterfaceInfo.Merge(given.InterfaceInfo)
 	known.AccessInfo, errs[1] = known.AccessInfo.Merge(given.AccessInfo)
 	known.Extra, errs[2] = known.Extra.Merge(given.Extra)
 	return known, errors.Join(errs[:]...)
 }
 
-func defaultVIM(ctx context.Context, vims VIMs, types []string) (VimConnectionInfo, error) {
+func defaultVIM(ctx context.Context, vims vimLookup, types []string) (VimConnectionInfo, error) {
 	var found []VimConnectionInfo
 	for _, vimType := range types {
-		info, err := vims.Default(ctx, vimType)
-		info.FromOperator = fromOperator(vims, info)
+		info, err := vims.byDefault(ctx, vimType)
+		info.Share = nil
 		switch {
 		case err == nil:
 			found = append(found, info)

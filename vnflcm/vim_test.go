@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestDefaultVIMIsPinned(t *testing.T) {
 	x := newToys(t, nil)
 	id := x.instantiated("plain")
 	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}))
-	must(t, x.VIMs().SetDefault(t.Context(), "vim2"))
+	must(t, x.VIMs().SetDefault(t.Context(), "", "vim2"))
 	var got []string
 	x.watch(func(op *vnflcm.Operation) { got = append(got, op.VIM.VimID) })
 	opID, err := x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
@@ -99,7 +100,7 @@ func TestDefaultVIMOfSeveralTypes(t *testing.T) {
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["cloudy"] = cfg.Infra["toy"] })
 	x.instantiated("plain") // one type has a default
 	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim3", VimType: "cloudy"}))
-	must(t, x.VIMs().SetDefault(t.Context(), "vim3"))
+	must(t, x.VIMs().SetDefault(t.Context(), "", "vim3"))
 	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	if diff := cmp.Diff([]string{"vimConnectionInfo"}, faults(err)); diff != "" {
 		t.Errorf("two defaults: %v\n%s", err, diff)
@@ -110,37 +111,60 @@ func TestVIMRegistry(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
 	v := x.VIMs()
-	_, err := v.Get(t.Context(), "vim9")
+	_, err := v.Get(t.Context(), "", "vim9")
 	wantIs(t, err, vnflcm.ErrNotFound)
-	_, err = v.Default(t.Context(), "cloudy")
+	_, err = v.Default(t.Context(), "", "cloudy")
 	wantIs(t, err, vnflcm.ErrNotFound)
-	wantIs(t, v.SetDefault(t.Context(), "vim9"), vnflcm.ErrNotFound)
+	wantIs(t, v.SetDefault(t.Context(), "", "vim9"), vnflcm.ErrNotFound)
 	if err := v.Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim9"}); err == nil {
 		t.Error("a VIM without a type was taken")
 	}
-	must(t, v.Remove(t.Context(), "vim9"))
-	must(t, v.Remove(t.Context(), "vim1"))
-	_, err = v.Default(t.Context(), "toy")
+	must(t, v.Remove(t.Context(), "", "vim9"))
+	must(t, v.Remove(t.Context(), "", "vim1"))
+	_, err = v.Default(t.Context(), "", "toy")
 	wantIs(t, err, vnflcm.ErrNotFound)
 }
 
 // fixedVIMs is a registry of the caller's own.
 type fixedVIMs map[string]vnflcm.VimConnectionInfo
 
-func (f fixedVIMs) Get(_ context.Context, id string) (vnflcm.VimConnectionInfo, error) {
-	if v, ok := f[id]; ok {
+func (f fixedVIMs) Get(_ context.Context, tenant, id string) (vnflcm.VimConnectionInfo, error) {
+	if v, ok := f[id]; ok && v.UsableBy(tenant) {
 		return v, nil
 	}
 	return vnflcm.VimConnectionInfo{}, fmt.Errorf("own registry: %w", vnflcm.ErrNotFound)
 }
+
+func (f fixedVIMs) List(context.Context) (list []vnflcm.VimConnectionInfo, err error) {
+	for _, id := range slices.Sorted(maps.Keys(f)) {
+		list = append(list, f[id])
+	}
+	return list, nil
+}
+
 func (f fixedVIMs) Put(_ context.Context, v vnflcm.VimConnectionInfo) error {
+	known, exists := f[v.VimID]
+	if exists && known.Tenant != v.Tenant {
+		return fmt.Errorf("own registry: %w", vnflcm.ErrConflict)
+	}
+	if v.Share == nil {
+		v.Share = known.Share
+	}
 	f[v.VimID] = v
 	return nil
 }
-func (f fixedVIMs) Remove(_ context.Context, id string) error { delete(f, id); return nil }
-func (f fixedVIMs) SetDefault(context.Context, string) error  { return nil }
-func (f fixedVIMs) Default(ctx context.Context, _ string) (vnflcm.VimConnectionInfo, error) {
-	return f.Get(ctx, "vim1")
+
+func (f fixedVIMs) Remove(_ context.Context, tenant, id string) error {
+	if f[id].Tenant == tenant {
+		delete(f, id)
+	}
+	return nil
+}
+
+func (f fixedVIMs) SetDefault(context.Context, string, string) error { return nil }
+
+func (f fixedVIMs) Default(ctx context.Context, tenant, _ string) (vnflcm.VimConnectionInfo, error) {
+	return f.Get(ctx, tenant, "vim1")
 }
 
 func TestOwnVIMRegistryAndRegisterVIM(t *testing.T) {
@@ -289,13 +313,13 @@ func TestRemovedVIMInUse(t *testing.T) {
 			if got := log.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
 				t.Errorf("log:\n%swant %s", got, want)
 			}
-			_, err = x.VIMs().Get(t.Context(), "vim2")
+			_, err = x.VIMs().Get(t.Context(), "", "vim2")
 			wantIs(t, err, vnflcm.ErrNotFound)
 			if own {
 				return
 			}
 			must(t, x.VIMs().Put(t.Context(), vim))
-			must(t, x.VIMs().Remove(t.Context(), "vim2"))
+			must(t, x.VIMs().Remove(t.Context(), "", "vim2"))
 			if got := log.String(); strings.Count(got, "users=["+user+"]") != 2 {
 				t.Errorf("log of VIMs.Remove:\n%s", got)
 			}

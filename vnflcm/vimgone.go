@@ -24,7 +24,7 @@ type removedVIM struct {
 // makes the session ready for a termination without the VIM.
 func (s *session) findGone(ctx context.Context, inst *instanceRecord, unresolved error) error {
 	vimID := inst.vimID()
-	if _, err := s.m.vims.Get(ctx, vimID); vimID == "" || !errors.Is(err, ErrNotFound) || s.op.Kind == OpInstantiate && s.op.phase != undoPlan {
+	if _, err := s.m.lookup(inst).get(ctx, vimID); vimID == "" || !errors.Is(err, ErrNotFound) || s.op.Kind == OpInstantiate && s.op.phase != undoPlan {
 		return unresolved
 	}
 	cluster, exists, err := s.m.removedCluster(ctx, vimID)
@@ -74,7 +74,7 @@ func (m *Manager) checkRegistered(ctx context.Context, b *Batch, inst *instanceR
 	if err := m.records.drop(ctx, b, kindRemovedVIM, vimID); err != nil {
 		return err
 	}
-	_, err := m.vims.Get(ctx, vimID) // after the version of the removedVIM was read: a later removal changes that
+	_, err := vimLookup{vims: m.vims, tenant: inst.Tenant}.get(ctx, vimID) // after the version of the removedVIM was read: a later removal changes that
 	if errors.Is(err, ErrNotFound) {
 		return errInstanceChanged
 	}

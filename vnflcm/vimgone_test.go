@@ -122,10 +122,10 @@ func TestTerminateOnTerminatedCluster(t *testing.T) {
 		"the cluster was given up": {vim: byName, remove: func(s *site, cluster string) {
 			_, err := s.Abandon(t.Context(), cluster)
 			must(t, err)
-			must(t, s.VIMs().Remove(t.Context(), vimOf(cluster)))
+			must(t, s.VIMs().Remove(t.Context(), "", vimOf(cluster)))
 		}},
 		"the entry was removed before": {vim: byName, remove: func(s *site, cluster string) {
-			must(t, s.VIMs().Remove(t.Context(), vimOf(cluster)))
+			must(t, s.VIMs().Remove(t.Context(), "", vimOf(cluster)))
 			s.terminate(cluster, vnflcm.TerminateForceful, vnflcm.Completed)
 		}},
 		"healing the cluster had failed": {vim: byName, remove: func(s *site, cluster string) {
@@ -146,7 +146,7 @@ func TestTerminateOnTerminatedCluster(t *testing.T) {
 		"the driver removes no entry": {vim: byName, remove: func(s *site, cluster string) {
 			s.watch(func(*vnflcm.Operation) {})
 			s.terminate(cluster, vnflcm.TerminateForceful, vnflcm.Completed)
-			_, err := s.VIMs().Get(t.Context(), vimOf(cluster))
+			_, err := s.VIMs().Get(t.Context(), "", vimOf(cluster))
 			wantIs(t, err, vnflcm.ErrNotFound)
 		}},
 	} {
@@ -199,9 +199,9 @@ type lateVIMs struct {
 	once sync.Once
 }
 
-func (r *lateVIMs) Remove(ctx context.Context, id string) (err error) {
+func (r *lateVIMs) Remove(ctx context.Context, tenant, id string) (err error) {
 	r.once.Do(func() { err = errCut })
-	return errors.Join(err, r.fixedVIMs.Remove(ctx, id))
+	return errors.Join(err, r.fixedVIMs.Remove(ctx, tenant, id))
 }
 
 // TestTerminateWithoutEntry refuses to terminate VNFs on VIMs that may exist: only the entry is missing.
@@ -213,7 +213,7 @@ func TestTerminateWithoutEntry(t *testing.T) {
 		vim := vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}
 		must(t, s.VIMs().Put(t.Context(), vim))
 		user := s.on(vnflcm.VimConnectionInfo{VimID: "vim2"})
-		must(t, s.VIMs().Remove(t.Context(), "vim2"))
+		must(t, s.VIMs().Remove(t.Context(), "", "vim2"))
 		s.wantRefused(user, noRegisteredVIM)
 		must(t, s.VIMs().Put(t.Context(), vim))
 		s.terminate(user, vnflcm.TerminateForceful, vnflcm.Completed)
@@ -226,7 +226,7 @@ func TestTerminateWithoutEntry(t *testing.T) {
 		s := newSite(t, nil)
 		cluster := s.instantiated("plain")
 		user := s.on(vnflcm.VimConnectionInfo{VimID: vimOf(cluster)})
-		must(t, s.VIMs().Remove(t.Context(), vimOf(cluster)))
+		must(t, s.VIMs().Remove(t.Context(), "", vimOf(cluster)))
 		s.wantRefused(user, noRegisteredVIM)
 	})
 	t.Run("terminating the cluster has failed", func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestTerminateWithoutEntry(t *testing.T) {
 				s.terminate(cluster, vnflcm.TerminateForceful, vnflcm.Completed)
 				must(t, s.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: vimOf(cluster), VimType: "toy"}))
 				user := s.on(vnflcm.VimConnectionInfo{VimID: vimOf(cluster)})
-				must(t, s.VIMs().Remove(t.Context(), vimOf(cluster)))
+				must(t, s.VIMs().Remove(t.Context(), "", vimOf(cluster)))
 				s.wantRefused(user, noRegisteredVIM)
 			})
 		}

@@ -27,21 +27,27 @@ func (u vimUsers) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// usersOf returns the VNF instances on VIMs. Instances whose records cannot be read are left out.
-func (r *records) usersOf(ctx context.Context, vimIDs ...string) (users []*instanceRecord, err error) {
+// usersOf returns the VNF instances on registered VIMs of an owner. Instances whose records cannot be read are left out.
+func (r *records) usersOf(ctx context.Context, owner string, vimIDs ...string) (users []*instanceRecord, err error) {
 	if len(vimIDs) == 0 {
 		return nil, nil
 	}
 	err = r.allOf(ctx, Query{Kind: kindInstance}, func(list []Record) error {
 		for _, stored := range list {
 			inst := new(instanceRecord)
-			if r.open(stored, inst) == nil && slices.Contains(vimIDs, inst.vimID()) {
+			if r.open(stored, inst) == nil && slices.Contains(vimIDs, inst.vimID()) && inst.isOnEntryOf(owner) {
 				users = append(users, inst)
 			}
 		}
 		return nil
 	})
 	return users, err
+}
+
+// isOnEntryOf reports whether the VIM of the instance is a registered one of an owner: a request may give the id of a registered VIM to
+// a connection that does not use it.
+func (rec *instanceRecord) isOnEntryOf(owner string) bool {
+	return rec.VIMForm != vimComplete && (rec.VIMOwner == nil || *rec.VIMOwner == owner)
 }
 
 // vimID returns the id of the VIM that has the resources of the instance, "" if the VIM has none.
@@ -53,8 +59,8 @@ func (rec *instanceRecord) vimID() string {
 }
 
 // warnOfUsers logs which VNF instances are on a VIM that is removed from the registry.
-func (r *records) warnOfUsers(ctx context.Context, log *slog.Logger, vimID string) error {
-	users, err := r.usersOf(ctx, vimID)
+func (r *records) warnOfUsers(ctx context.Context, log *slog.Logger, owner, vimID string) error {
+	users, err := r.usersOf(ctx, owner, vimID)
 	if len(users) > 0 {
 		log.WarnContext(ctx, "the VIM is removed from the registry while VNF instances are on it", "vim", vimID, "users", idsOf(users))
 	}
@@ -71,7 +77,7 @@ func idsOf(list []*instanceRecord) (ids []string) {
 
 // usersOn returns the VNF instances on the VIMs that an instance has become.
 func (r *records) usersOn(ctx context.Context, cluster *instanceRecord) (vimUsers, error) {
-	all, err := r.usersOf(ctx, cluster.RegisteredVIMs...)
+	all, err := r.usersOf(ctx, cluster.Tenant, cluster.RegisteredVIMs...)
 	seen := slices.DeleteFunc(slices.Clone(all), func(user *instanceRecord) bool {
 		return cluster.Tenant != "" && user.Tenant != cluster.Tenant
 	})

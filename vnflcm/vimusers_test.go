@@ -24,6 +24,7 @@ func TestTerminateClusterInUse(t *testing.T) {
 	}
 	cluster := create("a")
 	_, _ = s.instantiate(cluster, "plain", vnflcm.Completed)
+	s.share(vimOf(cluster), "a", &vnflcm.Share{All: true})
 	free := create("a")
 	_, _ = s.instantiate(free, "plain", vnflcm.Completed)
 	var users []string

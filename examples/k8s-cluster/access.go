@@ -21,7 +21,7 @@ import (
 
 // kubeconfig writes a kubeconfig of the cluster, from its entry in the VIM registry.
 func (v *vnfm) kubeconfig(ctx context.Context, id string, out io.Writer) error {
-	vim, err := v.VIMs().Get(ctx, kubeadm.VIMID(id))
+	vim, err := v.VIMs().Get(ctx, "", kubeadm.VIMID(id))
 	if errors.Is(err, vnflcm.ErrNotFound) {
 		return errors.New("the cluster is in no VIM registry: it is not ready, or the request has no vim_name")
 	}

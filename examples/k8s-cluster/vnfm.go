@@ -71,7 +71,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close(), lock.Unlock())
 	}
 	vim.VimID = "cloud"
-	return v, errors.Join(v.VIMs().Put(ctx, vim), v.VIMs().SetDefault(ctx, vim.VimID))
+	return v, errors.Join(v.VIMs().Put(ctx, vim), v.VIMs().SetDefault(ctx, "", vim.VimID))
 }
 
 // readRequest reads the instantiate request and puts the network into it.

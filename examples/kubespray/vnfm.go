@@ -72,7 +72,7 @@ func (v *vnfm) apiVersion(ctx context.Context, id string) (string, error) {
 		URL string `json:"auth_url"`
 		CA  string `json:"ssl_ca_cert"`
 	}
-	vim, err := v.VIMs().Get(ctx, vnf.VimConnectionInfo[len(vnf.VimConnectionInfo)-1].VimID)
+	vim, err := v.VIMs().Get(ctx, "", vnf.VimConnectionInfo[len(vnf.VimConnectionInfo)-1].VimID)
 	if err != nil {
 		return "", err
 	}

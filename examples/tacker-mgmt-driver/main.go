@@ -106,7 +106,7 @@ func (h *host) showVIM(ctx context.Context, instance string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	entry, err := manager.VIMs().Get(ctx, kubeadm.VIMID(instance))
+	entry, err := manager.VIMs().Get(ctx, "", kubeadm.VIMID(instance))
 	if err != nil {
 		return fmt.Errorf("the cluster of the VNF instance %s: %w", instance, err)
 	}

@@ -266,7 +266,7 @@ func (v *vnfm) addVIMs(ctx context.Context) error {
 			err = v.VIMs().Put(ctx, info)
 		}
 		if err == nil && i == 0 {
-			err = v.VIMs().SetDefault(ctx, info.VimID)
+			err = v.VIMs().SetDefault(ctx, "", info.VimID)
 		}
 		if err != nil {
 			return fmt.Errorf("vims[%d]: %w", i, err)

@@ -36,7 +36,7 @@ func TestClusterGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	charts.publish(t, "0.1.0", string(random))
-	made, err := l.VIMs().Get(t.Context(), "vim")
+	made, err := l.VIMs().Get(t.Context(), "", "vim")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func TestChartsByVIM(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{version2, `{"lcm-kubernetes-def-files": ["Files/plain.yaml"]}`} {
 		l := newLab(t, kubernetes.VimTypeV1)
-		entry, err := l.VIMs().Get(t.Context(), "vim")
+		entry, err := l.VIMs().Get(t.Context(), "", "vim")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func newForeign(t *testing.T, vimType string) *lab {
 	s.Name, s.tags = foreignName, ""
 	l.stacks[s.Name] = s
 	l.mu.Unlock()
-	vim, err := l.VIMs().Get(t.Context(), "vim")
+	vim, err := l.VIMs().Get(t.Context(), "", "vim")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func keyedLab(t *testing.T, kind string, pkgs vnflcm.Packages, source any) *lab {
 	t.Helper()
 	l := newLabOf(t, kind, pkgs)
-	vim, err := l.VIMs().Get(t.Context(), "vim")
+	vim, err := l.VIMs().Get(t.Context(), "", "vim")
 	if err == nil && source != nil {
 		vim.Extra, err = vnflcm.NewParams(map[string]any{"host_keys": source})
 	}

@@ -444,7 +444,7 @@ func TestReadStack(t *testing.T) {
 		}
 		return 0
 	})
-	vim, err := l.VIMs().Get(t.Context(), "vim")
+	vim, err := l.VIMs().Get(t.Context(), "", "vim")
 	if err != nil {
 		t.Fatal(err)
 	}

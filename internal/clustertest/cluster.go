@@ -48,7 +48,7 @@ type Entry struct {
 // Entry reads an entry of the VIM registry, and its additional fields.
 func (l *Lab) Entry(vimID string) (entry Entry, extra map[string]any) {
 	l.t.Helper()
-	vim, err := l.VIMs().Get(l.t.Context(), vimID)
+	vim, err := l.VIMs().Get(l.t.Context(), "", vimID)
 	check(l.t, err)
 	extra = map[string]any{}
 	unknown, err1 := vim.AccessInfo.Decode(&entry)

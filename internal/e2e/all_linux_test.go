@@ -83,7 +83,7 @@ func (y *yard) allInOne(on vms) {
 		t.Errorf("%d machines, want 3", n)
 	}
 
-	vim, err := y.VIMs().Get(ctx, kubeadm.VIMID(cluster))
+	vim, err := y.VIMs().Get(ctx, "", kubeadm.VIMID(cluster))
 	must(t, err)
 	cnf, err := y.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: cnfVNFD})
 	must(t, err)

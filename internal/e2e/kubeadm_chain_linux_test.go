@@ -178,7 +178,7 @@ func homeOf(root bool) map[string]string {
 func (c *chain) makeCNF() {
 	c.t.Helper()
 	ctx := c.t.Context()
-	vim, err := c.VIMs().Get(ctx, kubeadm.VIMID(c.cluster))
+	vim, err := c.VIMs().Get(ctx, "", kubeadm.VIMID(c.cluster))
 	must(c.t, err)
 	cnf, err := c.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: cnfVNFD})
 	must(c.t, err)

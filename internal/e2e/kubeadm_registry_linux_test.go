@@ -286,7 +286,7 @@ func offlineHelm(t *testing.T, parts kube.Parts) (imageFile, []byte) {
 // wantHelmInfo checks that helm_info in the VIM entry is this login, the control-plane nodes, and the host keys that they have now.
 func (y *yard) wantHelmInfo(id string, login map[string]any) {
 	y.t.Helper()
-	vim, err := y.VIMs().Get(y.t.Context(), kubeadm.VIMID(id))
+	vim, err := y.VIMs().Get(y.t.Context(), "", kubeadm.VIMID(id))
 	must(y.t, err)
 	var extra struct {
 		HelmInfo map[string]any `json:"helm_info"`

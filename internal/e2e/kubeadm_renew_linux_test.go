@@ -26,7 +26,7 @@ func (e *expiring) Hooks() vnflcm.Hooks {
 		if err := build(ctx, op); err != nil {
 			return err
 		}
-		vim, err := e.yard.VIMs().Get(ctx, kubeadm.VIMID(op.InstanceID))
+		vim, err := e.yard.VIMs().Get(ctx, "", kubeadm.VIMID(op.InstanceID))
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (e *expiring) wantRenewed(id string) {
 	begin := time.Now()
 	for token := e.first; token == e.first; token = bearerToken(y.t, vim) {
 		var err error
-		if vim, err = y.VIMs().Get(within(y.t, time.Minute), kubeadm.VIMID(id)); err != nil || time.Since(begin) > 5*time.Minute {
+		if vim, err = y.VIMs().Get(within(y.t, time.Minute), "", kubeadm.VIMID(id)); err != nil || time.Since(begin) > 5*time.Minute {
 			y.t.Fatalf("the token is not renewed: %v", err)
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -73,7 +73,7 @@ func cnfDrivers(t testing.TB) map[string]vnflcm.InfraDriver {
 func (y *yard) exposedShop(cluster string) (id string) {
 	y.t.Helper()
 	ctx := y.t.Context()
-	vim, err := y.VIMs().Get(ctx, kubeadm.VIMID(cluster))
+	vim, err := y.VIMs().Get(ctx, "", kubeadm.VIMID(cluster))
 	must(y.t, err)
 	inst, err := y.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: shopVNFD})
 	must(y.t, err)

@@ -164,7 +164,7 @@ func TestKubesprayLife(t *testing.T) {
 // wantVIM checks that the API is reached through the load balancer, whose address its certificate names.
 func (y *yard) wantVIM(id string) {
 	y.t.Helper()
-	vim, err := y.VIMs().Get(y.t.Context(), kubespray.VIMID(id))
+	vim, err := y.VIMs().Get(y.t.Context(), "", kubespray.VIMID(id))
 	must(y.t, err)
 	var access struct {
 		URL string `json:"auth_url"`
@@ -200,7 +200,7 @@ func (y *yard) open(id string) {
 // customers begin to use the API and the service through the load balancer.
 func (y *yard) customers(id string) []*traffic {
 	y.t.Helper()
-	vim, err := y.VIMs().Get(y.t.Context(), kubespray.VIMID(id))
+	vim, err := y.VIMs().Get(y.t.Context(), "", kubespray.VIMID(id))
 	must(y.t, err)
 	var access struct {
 		CA string `json:"ssl_ca_cert"`

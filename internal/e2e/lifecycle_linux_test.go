@@ -96,7 +96,7 @@ func (l *lab) wantNothing(id string) {
 	l.t.Helper()
 	l.want(count{})
 	ctx := l.t.Context()
-	if _, err := l.VIMs().Get(ctx, kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
+	if _, err := l.VIMs().Get(ctx, "", kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 		l.t.Errorf("the VIM entry is left: %v", err)
 	}
 	if err := l.Delete(ctx, id, ""); err != nil {

@@ -327,7 +327,7 @@ func (y *yard) wantMembers(id string) {
 // viaVIM sends a request to the API server as a client outside of the cluster: with the address and credentials in the
 // VIM registry.
 func (y *yard) viaVIM(id, path string) (int, error) {
-	vim, err := y.VIMs().Get(y.t.Context(), kubeadm.VIMID(id))
+	vim, err := y.VIMs().Get(y.t.Context(), "", kubeadm.VIMID(id))
 	if err != nil {
 		return 0, err
 	}
@@ -412,7 +412,7 @@ func (y *yard) gone(id string) {
 	if left, err := y.machines.Machines(y.t.Context(), id); err != nil || len(left) != 0 {
 		y.t.Errorf("machines are left: %v, %v", left, err)
 	}
-	if _, err := y.VIMs().Get(y.t.Context(), kubeadm.VIMID(id)); err == nil {
+	if _, err := y.VIMs().Get(y.t.Context(), "", kubeadm.VIMID(id)); err == nil {
 		y.t.Error("the VIM entry is left")
 	}
 }

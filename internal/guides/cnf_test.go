@@ -144,7 +144,7 @@ func TestHelmV2(t *testing.T) {
 	_, clusterID := l.instantiated("v1", l.addPackage("k8s-cluster", script(t)), "kubeadm_v1_simple", proxy)
 	l.addCNF(map[string]string{"Files/kubernetes/test-chart-0.1.0.tgz": chart(t, "test-chart", map[string]string{"vdu1-{{ .Release.Name }}": "replicaCountVdu1", "vdu2-{{ .Release.Name }}": "replicaCountVdu2"})},
 		"", nil, vdu{"VDU1", "vdu1"}, vdu{"VDU2", "vdu2"})
-	entry, err := l.manager.VIMs().Get(t.Context(), kubeadm.VIMID(clusterID)) // the guide registers it with use_helm
+	entry, err := l.manager.VIMs().Get(t.Context(), "", kubeadm.VIMID(clusterID)) // the guide registers it with use_helm
 	must(t, err)
 	useHelm, err := vnflcm.ParseParams([]byte(`{"use_helm":true}`))
 	must(t, err)

@@ -145,7 +145,7 @@ func (p *lab) collect(secrets map[string]bool) {
 		}
 	}
 	for _, r := range p.Records("vim") {
-		vim, err := p.VIMs().Get(p.t.Context(), r.ID)
+		vim, err := p.VIMs().Get(p.t.Context(), "", r.ID)
 		must(p.t, err)
 		var access map[string]any
 		_, err = vim.AccessInfo.Decode(&access)

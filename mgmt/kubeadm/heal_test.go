@@ -206,7 +206,7 @@ func TestHealControlPlane(t *testing.T) {
 			}
 			heal := l.vnfcs(id, c.heal...)
 			before := l.outcome(id)
-			vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+			vim, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func TestHealControlPlane(t *testing.T) {
 			if strings.Contains(l.Log(), "could not be moved") && len(c.dead) == 0 {
 				t.Error("it could not be moved")
 			}
-			if now, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); err != nil || now.VimID != vim.VimID {
+			if now, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id)); err != nil || now.VimID != vim.VimID {
 				t.Errorf("%+v, %v", now, err)
 			}
 			// A later heal must find a healthy cluster.

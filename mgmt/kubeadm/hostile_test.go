@@ -85,7 +85,7 @@ func TestHostileValuesAreCarried(t *testing.T) {
 			if diff := cmp.Diff(want, l.commands()); diff != "" {
 				t.Errorf("other programs ran:\n%s", diff)
 			}
-			vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+			vim, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +237,7 @@ func TestCanaries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			vim, err := l.VIMs().Get(ctx, kubeadm.VIMID(id))
+			vim, err := l.VIMs().Get(ctx, "", kubeadm.VIMID(id))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,7 +44,7 @@ func TestJumpHost(t *testing.T) {
 	if led.Load() == 0 {
 		t.Error("the jump host led nowhere")
 	}
-	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+	vim, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestJumpHostFaults(t *testing.T) {
 // registerJumpHost puts a jump host into the entry of the sandbox in the registry of VIMs.
 func (l *lab) registerJumpHost(jump string) {
 	l.t.Helper()
-	vim, err := l.VIMs().Get(l.t.Context(), "sandbox")
+	vim, err := l.VIMs().Get(l.t.Context(), "", "sandbox")
 	if err == nil {
 		vim.Extra, err = vnflcm.ParseParams([]byte(`{"jump_host":` + jump + `}`))
 	}

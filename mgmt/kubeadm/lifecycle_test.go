@@ -62,7 +62,7 @@ func TestLifecycle(t *testing.T) {
 			id := l.Instantiated(c.request, append(c.change, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour })...)
 			l.want(c.masters, 1, 0)
 
-			vim, err := l.VIMs().Get(ctx, kubeadm.VIMID(id))
+			vim, err := l.VIMs().Get(ctx, "", kubeadm.VIMID(id))
 			if err != nil || vim.VimType != kubeadm.VIMType {
 				t.Errorf("VIM of the cluster: %+v, %v", vim, err)
 			}
@@ -87,7 +87,7 @@ func TestLifecycle(t *testing.T) {
 			if len(l.World.Hosts()) != 0 {
 				t.Errorf("%d machines are left", len(l.World.Hosts()))
 			}
-			if _, err := l.VIMs().Get(ctx, kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
+			if _, err := l.VIMs().Get(ctx, "", kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 				t.Errorf("the VIM entry is left: %v", err)
 			}
 			if err := l.Delete(ctx, id, ""); err != nil {

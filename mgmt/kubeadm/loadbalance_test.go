@@ -33,7 +33,7 @@ func TestBalance(t *testing.T) {
 	l := newLab(t)
 	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0))...)
 	l.want(3, 1, 0)
-	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+	vim, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id))
 	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), ":16443") {
 		t.Errorf("the cluster is registered elsewhere: %v", err)
 	}
@@ -111,7 +111,7 @@ func TestEndpoints(t *testing.T) {
 	l := openLab(t, setup{})
 	id := l.Instantiated("instantiate_sandbox.json", with(t, `{"api_endpoint":"198.18.0.10","master_node":{"cluster_cp_name":null}}`))
 	l.want(1, 1, 0)
-	vim, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id))
+	vim, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id))
 	if err != nil || !strings.Contains(string(vim.AccessInfo.Reveal()), `"https://198.18.0.10:6443"`) {
 		t.Errorf("the cluster is registered elsewhere: %v", err)
 	}

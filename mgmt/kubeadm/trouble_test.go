@@ -126,7 +126,7 @@ func TestRollbackInstantiate(t *testing.T) {
 			if err := l.Delete(t.Context(), id, ""); err != nil {
 				t.Error(err)
 			}
-			if _, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
+			if _, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 				t.Errorf("the VIM entry: %v", err)
 			}
 			l.Forgotten()

@@ -53,7 +53,7 @@ func TestRegistration(t *testing.T) {
 					t.Error("the entry is still that of the old cluster")
 				}
 				l.Must(l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
-				if _, err := l.VIMs().Get(t.Context(), kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
+				if _, err := l.VIMs().Get(t.Context(), "", kubeadm.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 					t.Errorf("the entry is left: %v", err)
 				}
 			})

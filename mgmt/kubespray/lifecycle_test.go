@@ -30,7 +30,7 @@ func TestLifecycle(t *testing.T) {
 			id := l.Instantiated(sample, changes...)
 			masters := len(l.vnfcs(id, "masterNode"))
 			l.WantNodes(masters, 2, 0)
-			if vim, err := l.VIMs().Get(ctx, kubespray.VIMID(id)); err != nil || vim.VimType != kubespray.VIMType {
+			if vim, err := l.VIMs().Get(ctx, "", kubespray.VIMID(id)); err != nil || vim.VimType != kubespray.VIMType {
 				t.Errorf("VIM of the cluster: %+v, %v", vim, err)
 			}
 			l.scaleOut(id)
@@ -57,7 +57,7 @@ func TestLifecycle(t *testing.T) {
 			if len(l.World.Hosts()) != 0 {
 				t.Errorf("%d machines are left", len(l.World.Hosts()))
 			}
-			if _, err := l.VIMs().Get(ctx, kubespray.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
+			if _, err := l.VIMs().Get(ctx, "", kubespray.VIMID(id)); !errors.Is(err, vnflcm.ErrNotFound) {
 				t.Errorf("the VIM entry is left: %v", err)
 			}
 			sameFiles(t, before, files(t, l.server()))

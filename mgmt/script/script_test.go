@@ -167,11 +167,11 @@ func (l *lab) wantResult() {
 			l.t.Errorf("metadata of a worker: %v", v.Metadata)
 		}
 	}
-	vim, err := l.VIMs().Get(l.t.Context(), script.VIMID(l.id, "cluster"))
+	vim, err := l.VIMs().Get(l.t.Context(), "", script.VIMID(l.id, "cluster"))
 	if err != nil || vim.VimType != "kubernetes" {
 		l.t.Errorf("VIM %+v: %v", vim, err)
 	}
-	if _, err := l.VIMs().Get(l.t.Context(), "theirs"); !errors.Is(err, vnflcm.ErrNotFound) {
+	if _, err := l.VIMs().Get(l.t.Context(), "", "theirs"); !errors.Is(err, vnflcm.ErrNotFound) {
 		l.t.Errorf("a script has registered a VIM under an id of its choice: %v", err)
 	}
 	inst, err := l.Get(l.t.Context(), l.id)

@@ -182,7 +182,7 @@ func newManager(ctx context.Context, dir string, change func(*vnflcm.Config)) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	return m, c, errors.Join(m.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}), m.VIMs().SetDefault(ctx, "vim1"))
+	return m, c, errors.Join(m.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}), m.VIMs().SetDefault(ctx, "", "vim1"))
 }
 
 // vnfm is a VNFM on toys that a test sends requests to.

@@ -1,0 +1,265 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+)
+
+// storeVIMs keeps the registry in the Store, sealed like everything else.
+type storeVIMs struct {
+	records *records
+	log     *slog.Logger
+
+	mu          sync.Mutex
+	registrants map[string]string // see registrant
+}
+
+// vimRecord is the stored form of an entry of the registry.
+type vimRecord struct {
+	VimConnectionInfo
+	Instance string `json:"instance,omitempty"` // whose operation has registered the entry; empty: the operator has
+	Owner    string `json:"tenant,omitempty"`
+	Sharing  *Share `json:"share,omitempty"` // nil in records of versions without tenants
+}
+
+// entry returns the entry with its owner.
+func (rec vimRecord) entry() VimConnectionInfo {
+	out := rec.VimConnectionInfo
+	out.FromOperator, out.Tenant, out.Share = rec.Instance == "" && rec.Owner == "", rec.Owner, rec.Sharing
+	return out
+}
+
+// holding returns the record with another connection.
+func (rec vimRecord) holding(info VimConnectionInfo) vimRecord {
+	rec.VimConnectionInfo = info
+	return rec
+}
+
+// read returns the record of an entry with its owner, and its version.
+func (v *storeVIMs) read(ctx context.Context, vimID string) (rec vimRecord, version int64, err error) {
+	if version, err = v.records.get(ctx, kindVIM, vimID, &rec); err == nil {
+		rec, err = v.withOwner(ctx, rec)
+	}
+	if err != nil {
+		return vimRecord{}, version, fmt.Errorf("VIM %q: %w", vimID, err)
+	}
+	return rec, version, nil
+}
+
+// withOwner completes a record of a version without tenants. An entry that an operation has registered belongs to the tenant of its
+// instance and is not shared. The entries of the operator are shared with all.
+func (v *storeVIMs) withOwner(ctx context.Context, rec vimRecord) (_ vimRecord, err error) {
+	if rec.Sharing != nil {
+		return rec, nil
+	}
+	instance := rec.Instance
+	if instance == "" { // the operator has put the entry, or a version that did not store the instance
+		instance, err = v.registrant(ctx, rec.VimID)
+	}
+	if err == nil && instance != "" {
+		rec.Owner, err = v.records.tenantOf(ctx, instance)
+	}
+	rec.Sharing = &Share{All: instance == ""}
+	return rec, err
+}
+
+// tenantOf returns the tenant of an instance. An instance that is missing has none, unless it was abandoned.
+func (r *records) tenantOf(ctx context.Context, instanceID string) (string, error) {
+	var inst instanceRecord
+	_, err := r.get(ctx, kindInstance, instanceID, &inst)
+	if !errors.Is(err, ErrNotFound) {
+		return inst.Tenant, err
+	}
+	var left AbandonedInstance
+	_, err = r.get(ctx, kindAbandoned, instanceID, &left)
+	return left.VNF.Tenant, ignoreNotFound(err)
+}
+
+// registrant returns the instance that has registered an entry, "" if there is none. It reads the instances once: versions that do not
+// store the instance in the entry no longer run.
+func (v *storeVIMs) registrant(ctx context.Context, vimID string) (instance string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.registrants == nil {
+		v.registrants, err = v.records.registrants(ctx)
+	}
+	return v.registrants[vimID], err
+}
+
+// registrants returns the instances that have registered entries, by VIM.
+func (r *records) registrants(ctx context.Context) (map[string]string, error) {
+	found := map[string]string{}
+	for _, kind := range []string{kindHook, kindAbandoned, kindInstance} {
+		err := r.allOf(ctx, Query{Kind: kind}, func(list []Record) error {
+			for _, stored := range list {
+				instance, vims, err := r.vimsOf(stored)
+				if err != nil {
+					return err
+				}
+				for _, vimID := range vims {
+					found[vimID] = instance
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// entry returns an entry of any owner.
+func (v *storeVIMs) entry(ctx context.Context, vimID string) (VimConnectionInfo, error) {
+	rec, _, err := v.read(ctx, vimID)
+	return rec.entry(), err
+}
+
+func (v *storeVIMs) Get(ctx context.Context, tenant, vimID string) (VimConnectionInfo, error) {
+	info, err := v.entry(ctx, vimID)
+	if err == nil && !info.UsableBy(tenant) {
+		err = fmt.Errorf("VIM %q: %w", vimID, ErrNotFound)
+	}
+	if err != nil {
+		return VimConnectionInfo{}, err
+	}
+	return info, nil
+}
+
+// List returns the readable entries and an ErrUnreadable that names the other ones.
+func (v *storeVIMs) List(ctx context.Context) (out []VimConnectionInfo, err error) {
+	var faults []error
+	err = v.records.allOf(ctx, Query{Kind: kindVIM}, func(list []Record) error {
+		for _, stored := range list {
+			var rec vimRecord
+			err := v.records.open(stored, &rec)
+			if err == nil {
+				rec, err = v.withOwner(ctx, rec)
+			}
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			out = append(out, rec.entry())
+		}
+		return nil
+	})
+	return out, errors.Join(append(faults, err)...)
+}
+
+func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
+	share := info.Share
+	if share == nil {
+		share = &Share{All: info.Tenant == ""}
+	}
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error { return v.put(ctx, b, info, share, "") })
+}
+
+// put adds to b that the entry is added or replaced, by an operation of an instance unless that is empty. A new entry is shared as by
+// share.
+func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo, share *Share, instance string) error {
+	if err := info.checkEntry(); err != nil {
+		return err
+	}
+	was, version, err := v.read(ctx, info.VimID)
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrUnreadable):
+	case err != nil:
+		return err
+	case was.Owner != info.Tenant:
+		return fmt.Errorf("%w: the VIM %q has another owner", ErrConflict, info.VimID)
+	case info.Share == nil:
+		share = was.Sharing
+	}
+	if instance == "" && info.equal(was.VimConnectionInfo) { // only the sharing changes
+		instance = was.Instance
+	}
+	record, err := v.records.sealed(kindVIM, info.VimID, version, vimRecord{info, instance, info.Tenant, share})
+	b.Put = append(b.Put, record)
+	return err
+}
+
+// checkEntry returns the reason why the registry cannot store the entry.
+func (v VimConnectionInfo) checkEntry() error {
+	if v.VimID == "" || v.VimType == "" {
+		return errors.New("vnflcm: a VIM needs a vimId and a vimType")
+	}
+	entry, err := NewParams(v)
+	return errors.Join(err, checkUnmasked(entry))
+}
+
+// replace adds to b that the entry is replaced, if it is still was; errEntryChanged otherwise.
+func (v *storeVIMs) replace(ctx context.Context, b *Batch, was, info VimConnectionInfo) error {
+	now, version, err := v.read(ctx, was.VimID)
+	if errors.Is(err, ErrNotFound) || err == nil && !now.equal(was) {
+		return errEntryChanged
+	}
+	if err != nil {
+		return err
+	}
+	record, err := v.records.sealed(kindVIM, was.VimID, version, now.holding(info))
+	b.Put = append(b.Put, record)
+	return errors.Join(err, info.checkEntry())
+}
+
+func (v *storeVIMs) Remove(ctx context.Context, tenant, vimID string) error {
+	if err := v.records.warnOfUsers(ctx, v.log, tenant, vimID); err != nil {
+		return err
+	}
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		_, err := v.drop(ctx, b, tenant, vimID)
+		return err
+	})
+}
+
+// drop adds to b that an entry of the tenant is removed, or stays missing. It returns false if another tenant has the entry. An entry that
+// cannot be read is removed, too.
+func (v *storeVIMs) drop(ctx context.Context, b *Batch, tenant, vimID string) (owned bool, err error) {
+	rec, _, err := v.read(ctx, vimID)
+	switch {
+	case err == nil && rec.Owner != tenant:
+		return false, nil
+	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrUnreadable):
+		return true, v.records.drop(ctx, b, kindVIM, vimID)
+	}
+	return false, err
+}
+
+func (v *storeVIMs) Default(ctx context.Context, tenant, vimType string) (VimConnectionInfo, error) {
+	info, err := v.defaultOf(ctx, tenant, tenant, vimType)
+	if tenant != "" && errors.Is(err, ErrNotFound) {
+		info, err = v.defaultOf(ctx, "", tenant, vimType)
+	}
+	return info, err
+}
+
+// defaultOf returns the default VIM of owner if the tenant may use it.
+func (v *storeVIMs) defaultOf(ctx context.Context, owner, tenant, vimType string) (VimConnectionInfo, error) {
+	var vimID string
+	if _, err := v.records.get(ctx, kindVIMDefault, defaultID(owner, vimType), &vimID); err != nil {
+		return VimConnectionInfo{}, fmt.Errorf("default VIM of type %q: %w", vimType, err)
+	}
+	return v.Get(ctx, tenant, vimID)
+}
+
+// defaultID returns the id of the record that has the default VIM of a tenant. Versions without tenants know those of "".
+func defaultID(tenant, vimType string) string {
+	if tenant == "" {
+		return vimType
+	}
+	return url.PathEscape(tenant) + "/" + vimType
+}
+
+func (v *storeVIMs) SetDefault(ctx context.Context, tenant, vimID string) error {
+	info, err := v.Get(ctx, tenant, vimID)
+	if err != nil {
+		return err
+	}
+	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
+		return v.records.put(ctx, b, kindVIMDefault, defaultID(tenant, info.VimType), vimID)
+	})
+}
