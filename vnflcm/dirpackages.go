@@ -26,15 +26,35 @@ import (
 // preferably by renaming. Two packages with the same VNFD are an error when one of them is needed, unless an
 // instance was made from one of them. dir can also be a single package.
 //
+// The folder tenants/NAME in dir has packages that only the tenant NAME uses, which come before those of dir with the same VNFD. Other
+// packages are for every tenant. The name of the folder must equal the tenant in every byte; a tenant whose name cannot be the name of a
+// folder, or begins with a dot, has no folder. Symbolic links to such a folder, or into one from dir, are ignored.
+//
 // The options judge a package that is used for the first time, above all tosca.WithIntegrity.
 func DirPackages(dir string, opts ...tosca.Option) Packages {
-	return &dirPackages{dir: dir, cache: tosca.NewCache(maxOpenPackages, opts...), scanning: make(chan struct{}, 1)}
+	p := &dirPackages{cache: tosca.NewCache(maxOpenPackages, opts...), tenants: map[string]*packageFolder{}}
+	p.shared = p.folder(dir)
+	p.shared.hasTenants = true
+	return p
 }
 
+// tenantsFolder is the name of the folder that has a folder for each tenant.
+const tenantsFolder = "tenants"
+
 type dirPackages struct {
-	dir      string
-	cache    *tosca.Cache
-	scanning chan struct{} // holds a value while the folder is read
+	cache  *tosca.Cache
+	shared *packageFolder
+
+	mu      sync.Mutex
+	tenants map[string]*packageFolder // those that were found
+}
+
+// packageFolder is a folder of packages.
+type packageFolder struct {
+	dir        string
+	hasTenants bool // a folder tenantsFolder is no package
+	cache      *tosca.Cache
+	scanning   chan struct{} // holds a value while the folder is read
 
 	mu    sync.Mutex
 	found map[string]dirPackage // by path
@@ -47,26 +67,82 @@ type dirPackage struct {
 	revision string // "" if it must be read again
 }
 
-func (p *dirPackages) Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error) {
+func (p *dirPackages) folder(dir string) *packageFolder {
+	return &packageFolder{dir: dir, cache: p.cache, scanning: make(chan struct{}, 1)}
+}
+
+func (p *dirPackages) Open(ctx context.Context, tenant, vnfdID, digest string) (*tosca.Package, error) {
 	if digest != "" { // usually nothing has changed
-		paths, _ := p.paths(vnfdID)
+		var paths []string
+		for _, f := range p.known(tenant) {
+			found, _ := f.paths(vnfdID)
+			paths = append(paths, found...)
+		}
 		if pkg, err := p.openPinned(ctx, paths, digest); pkg != nil || ctx.Err() != nil {
 			return pkg, err
 		}
 	}
-	if err := p.scan(ctx); err != nil {
+	if err := p.findTenant(tenant); err != nil {
 		return nil, err
 	}
-	paths, unreadable := p.paths(vnfdID)
-	switch {
-	case len(paths) == 0:
-		return nil, fmt.Errorf("%w in the folder of packages%s", ErrNotFound, unreadable)
-	case digest != "":
-		return p.openPinned(ctx, paths, digest)
-	case len(paths) > 1:
-		return nil, fmt.Errorf("several packages have this VNFD: %q", names(paths))
+	var all []string
+	unreadable := ""
+	for _, f := range p.known(tenant) {
+		if err := f.scan(ctx); err != nil {
+			return nil, err
+		}
+		paths, faults := f.paths(vnfdID)
+		switch {
+		case digest == "" && len(paths) > 1:
+			return nil, fmt.Errorf("several packages have this VNFD: %q", names(paths))
+		case digest == "" && len(paths) == 1:
+			return p.cache.Open(ctx, tosca.File(paths[0]))
+		}
+		all, unreadable = append(all, paths...), unreadable+faults
 	}
-	return p.cache.Open(ctx, tosca.File(paths[0]))
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w in the folder of packages%s", ErrNotFound, unreadable)
+	}
+	return p.openPinned(ctx, all, digest)
+}
+
+// known returns the folders that a tenant uses, the preferred one first.
+func (p *dirPackages) known(tenant string) []*packageFolder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if own := p.tenants[tenant]; own != nil {
+		return []*packageFolder{own, p.shared}
+	}
+	return []*packageFolder{p.shared}
+}
+
+// findTenant looks for the folder of a tenant. It compares the names of the folders that exist: a path made from the name of a tenant could
+// lead elsewhere, and the file system may take other letters for the same.
+func (p *dirPackages) findTenant(tenant string) error {
+	if tenant == "" {
+		return nil
+	}
+	dir, err := filepath.EvalSymlinks(p.shared.dir)
+	if err != nil {
+		return err
+	}
+	dir = filepath.Join(dir, tenantsFolder)
+	var entries []fs.DirEntry
+	if info, err := os.Lstat(dir); err == nil && info.IsDir() && !isPackage(dir) {
+		if entries, err = os.ReadDir(dir); err != nil {
+			return err
+		}
+	}
+	exists := !strings.HasPrefix(tenant, ".") && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && e.Name() == tenant })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !exists:
+		delete(p.tenants, tenant)
+	case p.tenants[tenant] == nil:
+		p.tenants[tenant] = p.folder(filepath.Join(dir, tenant))
+	}
+	return nil
 }
 
 // names returns the names of files without their folder.
@@ -91,7 +167,7 @@ func (p *dirPackages) openPinned(ctx context.Context, paths []string, digest str
 }
 
 // paths returns where the packages of a VNFD are, and a text about files that cannot be read.
-func (p *dirPackages) paths(vnfdID string) (paths []string, unreadable string) {
+func (p *packageFolder) paths(vnfdID string) (paths []string, unreadable string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	faults := 0
@@ -111,7 +187,7 @@ func (p *dirPackages) paths(vnfdID string) (paths []string, unreadable string) {
 const maxFaults = 5
 
 // scan reads the VNFD ids of the packages that are new or have changed.
-func (p *dirPackages) scan(ctx context.Context) error {
+func (p *packageFolder) scan(ctx context.Context) error {
 	select {
 	case p.scanning <- struct{}{}:
 		defer func() { <-p.scanning }()
@@ -174,7 +250,7 @@ func isTemplate(name string) bool {
 }
 
 // list returns the files and folders that can be packages.
-func (p *dirPackages) list() (map[string]dirPackage, error) {
+func (p *packageFolder) list() (map[string]dirPackage, error) {
 	dir, err := filepath.EvalSymlinks(p.dir)
 	if err != nil {
 		return nil, err
@@ -201,7 +277,8 @@ func (p *dirPackages) list() (map[string]dirPackage, error) {
 		}
 		switch {
 		case strings.HasPrefix(e.Name(), ".") || !isDir && !isArchive:
-		case target != "" && !strings.HasPrefix(target, dir+string(filepath.Separator)):
+		case p.hasTenants && e.IsDir() && e.Name() == tenantsFolder && !isPackage(path):
+		case target != "" && (!isBelow(target, dir) || p.hasTenants && isBelow(target, filepath.Join(dir, tenantsFolder))):
 			found[path] = dirPackage{fault: "a symbolic link out of the folder"}
 		default:
 			found[cmp.Or(target, path)] = dirPackage{}
@@ -209,3 +286,6 @@ func (p *dirPackages) list() (map[string]dirPackage, error) {
 	}
 	return found, err
 }
+
+// isBelow reports whether a path leads into a folder.
+func isBelow(path, dir string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }

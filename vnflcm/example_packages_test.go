@@ -17,8 +17,8 @@ type withoutRevoked struct {
 	revoked map[string]bool // serial numbers
 }
 
-func (p withoutRevoked) Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error) {
-	pkg, err := p.Packages.Open(ctx, vnfdID, digest)
+func (p withoutRevoked) Open(ctx context.Context, tenant, vnfdID, digest string) (*tosca.Package, error) {
+	pkg, err := p.Packages.Open(ctx, tenant, vnfdID, digest)
 	if err != nil || digest != "" {
 		return pkg, err
 	}

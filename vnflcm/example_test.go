@@ -105,7 +105,7 @@ func newExampleManager(hook func(context.Context, *vnflcm.Operation) error) *vnf
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store:    vnflcm.NewMemoryStore(),
 		Key:      []byte("32 bytes that seal all records.."),
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(poolPackage), nil }),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(poolPackage), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"memory": &memoryCloud{machines: map[string][]vnflcm.VNFC{}}},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"pool-driver": poolDriver{hook}},
 	})

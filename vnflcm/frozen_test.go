@@ -210,7 +210,7 @@ func frozenConfig(w *world) vnflcm.Config {
 
 // hookCall is the data with which another program calls RunHook for the instance frozenHooked.
 func hookCall(ctx context.Context, packages vnflcm.Packages, opID string) (vnflcm.OperationData, error) {
-	pkg, err := packages.Open(ctx, toyVNFD, "")
+	pkg, err := packages.Open(ctx, "", toyVNFD, "")
 	if err != nil {
 		return vnflcm.OperationData{}, err
 	}
@@ -355,11 +355,11 @@ type pinnedPackages struct {
 	unpinned atomic.Int32
 }
 
-func (p *pinnedPackages) Open(ctx context.Context, vnfdID, digest string) (*tosca.Package, error) {
+func (p *pinnedPackages) Open(ctx context.Context, tenant, vnfdID, digest string) (*tosca.Package, error) {
 	if digest == "" {
 		p.unpinned.Add(1)
 	}
-	return p.Packages.Open(ctx, vnfdID, digest)
+	return p.Packages.Open(ctx, tenant, vnfdID, digest)
 }
 
 // thaw compares all documents of the database with those of its time, before and after a migration if migrate is true. Then it ends the operations and hooks that have not ended,
@@ -386,7 +386,7 @@ func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
 			x.cfg.OldKeys = append(x.cfg.OldKeys, key)
 		}
 	}
-	x.packages = &pinnedPackages{Packages: vnflcm.PackagesFunc(func(_ context.Context, vnfdID string) (tosca.Source, error) {
+	x.packages = &pinnedPackages{Packages: vnflcm.PackagesFunc(func(_ context.Context, _, vnfdID string) (tosca.Source, error) {
 		if vnfdID != toyVNFD {
 			return tosca.Source{}, vnflcm.ErrNotFound
 		}

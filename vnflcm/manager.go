@@ -239,7 +239,7 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	if req.VnfdID == "" {
 		return nil, &ParamError{Path: "vnfdId", Reason: "is required"}
 	}
-	pkg, err := m.openPackage(ctx, &instanceRecord{Instance: VnfInstance{VnfdID: req.VnfdID}})
+	pkg, err := m.openPackage(ctx, &instanceRecord{Tenant: req.Tenant, Instance: VnfInstance{VnfdID: req.VnfdID}})
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func TestExpiredSignerFullLife(t *testing.T) {
 		return now
 	}})
 	files := signer.sign(t, toyFS("cluster"))
-	x := newToys(t, onPackages(vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }, policy)))
+	x := newToys(t, onPackages(vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }, policy)))
 	id := x.instantiated("plain")
 	expired.Store(true)
 	x.operate(id)
@@ -228,7 +228,7 @@ func TestCreateChecksVNFD(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	place(t, dir, "toy.csar", toyFS("cluster"))
-	any := vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) {
+	any := vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) {
 		return tosca.File(filepath.Join(dir, "toy.csar")), nil
 	})
 	x := newToys(t, onPackages(any))
@@ -240,7 +240,7 @@ func TestCreateChecksVNFD(t *testing.T) {
 	_, err = x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	wantIs(t, err, vnflcm.ErrNoPackage)
 	wantText(t, err, toyVNFD, "another")
-	nsd := vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) {
+	nsd := vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) {
 		return tosca.FS(fstest.MapFS{"nsd.yaml": {Data: []byte("tosca_definitions_version: tosca_simple_yaml_1_2\n")}}), nil
 	}, tosca.AnyDescriptor())
 	x.cfg.Packages = nsd
@@ -276,7 +276,7 @@ func TestHostileSource(t *testing.T) {
 	for before := range int64(4) {
 		hostile := &shifting{name: flavour, before: before, first: toyFS("cluster"), then: evil}
 		for name, packages := range map[string]vnflcm.Packages{
-			"by the SDK":     vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(hostile), nil }),
+			"by the SDK":     vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(hostile), nil }),
 			"by the program": opening(func(ctx context.Context) (*tosca.Package, error) { return tosca.OpenFS(ctx, hostile) }),
 		} {
 			hostile.shifted.Store(false)
@@ -310,7 +310,7 @@ func TestHostileSource(t *testing.T) {
 // opening is Packages of a program that opens its package itself, each time.
 type opening func(context.Context) (*tosca.Package, error)
 
-func (f opening) Open(ctx context.Context, _, _ string) (*tosca.Package, error) { return f(ctx) }
+func (f opening) Open(ctx context.Context, _, _, _ string) (*tosca.Package, error) { return f(ctx) }
 
 // TestArtifactChangesDuringOperation changes a package after its digest was compared.
 func TestArtifactChangesDuringOperation(t *testing.T) {
@@ -358,7 +358,7 @@ func TestFolder(t *testing.T) {
 		x.operate(inst.ID)
 	}
 	for _, unknown := range []string{"fifth", "../toy.csar", ""} {
-		_, err := vnflcm.DirPackages(dir).Open(t.Context(), unknown, "")
+		_, err := vnflcm.DirPackages(dir).Open(t.Context(), "", unknown, "")
 		wantIs(t, err, vnflcm.ErrNotFound)
 		wantText(t, err, "empty.csar", "torn.csar", "lost+found")
 		if strings.Contains(err.Error(), "README") || strings.Contains(err.Error(), dir) || strings.Contains(err.Error(), "\x1b") {
@@ -374,19 +374,19 @@ func TestFolder(t *testing.T) {
 
 	for _, single := range []string{"toy.csar", "third"} {
 		p := vnflcm.DirPackages(filepath.Join(dir, single))
-		if _, err := p.Open(t.Context(), "second", ""); !errors.Is(err, vnflcm.ErrNotFound) {
+		if _, err := p.Open(t.Context(), "", "second", ""); !errors.Is(err, vnflcm.ErrNotFound) {
 			t.Errorf("%s: error %v, want ErrNotFound", single, err)
 		}
 		vnfd := map[string]string{"toy.csar": toyVNFD, "third": "third"}[single]
-		pkg, err := p.Open(t.Context(), vnfd, "")
+		pkg, err := p.Open(t.Context(), "", vnfd, "")
 		must(t, err)
 		must(t, pkg.Close())
 	}
-	_, err = vnflcm.DirPackages(filepath.Join(dir, "missing")).Open(t.Context(), toyVNFD, "")
+	_, err = vnflcm.DirPackages(filepath.Join(dir, "missing")).Open(t.Context(), "", toyVNFD, "")
 	wantIs(t, err, fs.ErrNotExist)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = vnflcm.DirPackages(dir).Open(cancelled, toyVNFD, "")
+	_, err = vnflcm.DirPackages(dir).Open(cancelled, "", toyVNFD, "")
 	wantIs(t, err, context.Canceled)
 }
 
@@ -411,12 +411,12 @@ func TestFolderOfOneTemplate(t *testing.T) {
 	dir := t.TempDir()
 	place(t, dir, "web", fstest.MapFS{"Web.YAML": {Data: []byte(template)}, "requests/instantiate.json": {Data: []byte("{}")}})
 	for _, folder := range []string{dir, filepath.Join(dir, "web")} {
-		pkg, err := vnflcm.DirPackages(folder).Open(t.Context(), "web", "")
+		pkg, err := vnflcm.DirPackages(folder).Open(t.Context(), "", "web", "")
 		must(t, err)
 		must(t, pkg.Close())
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("services: {}\n"), 0o600)) // makes no package of the folder
-	pkg, err := vnflcm.DirPackages(dir).Open(t.Context(), "web", "")
+	pkg, err := vnflcm.DirPackages(dir).Open(t.Context(), "", "web", "")
 	must(t, err)
 	must(t, pkg.Close())
 }
@@ -434,11 +434,11 @@ func TestFolderLinks(t *testing.T) {
 		must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	p := vnflcm.DirPackages(dir)
-	pkg, err := p.Open(t.Context(), toyVNFD, "") // two links to it are one package
+	pkg, err := p.Open(t.Context(), "", toyVNFD, "") // two links to it are one package
 	must(t, err)
 	must(t, pkg.Close())
 	for _, vnfd := range []string{"secret", "directory"} {
-		_, err = p.Open(t.Context(), vnfd, "")
+		_, err = p.Open(t.Context(), "", vnfd, "")
 		wantIs(t, err, vnflcm.ErrNotFound)
 		wantText(t, err, vnfd, "a symbolic link out of the folder")
 	}
@@ -500,7 +500,7 @@ func TestFolderUnderLoad(t *testing.T) {
 	for range 4 {
 		users.Go(func() {
 			for !done.Load() {
-				pkg, err := p.Open(t.Context(), toyVNFD, "")
+				pkg, err := p.Open(t.Context(), "", toyVNFD, "")
 				if err != nil {
 					t.Error(err)
 					return

@@ -130,7 +130,7 @@ func toyPackage(driver string, flavours ...string) vnflcm.Packages {
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	for _, packages := range []vnflcm.Packages{toyPackage("cluster"), parsedPlain()} {
-		pkg, err := packages.Open(t.Context(), toyVNFD, "")
+		pkg, err := packages.Open(t.Context(), "", toyVNFD, "")
 		must(t, err)
 		must(t, pkg.Close())
 	}
@@ -139,7 +139,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 
 // toyPackages serves one package, whose files may be changed.
 func toyPackages(files fstest.MapFS) vnflcm.Packages {
-	return vnflcm.PackagesFunc(func(_ context.Context, vnfdID string) (tosca.Source, error) {
+	return vnflcm.PackagesFunc(func(_ context.Context, _, vnfdID string) (tosca.Source, error) {
 		if vnfdID != toyVNFD {
 			return tosca.Source{}, vnflcm.ErrNotFound
 		}

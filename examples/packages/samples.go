@@ -36,7 +36,7 @@ var (
 func (s Sample) FS() (fs.FS, error) { return fs.Sub(files, s.Name) }
 
 // Find is a function for vnflcm.PackagesFunc. The error is vnflcm.ErrNotFound if another package has the id.
-func (s Sample) Find(_ context.Context, vnfdID string) (tosca.Source, error) {
+func (s Sample) Find(_ context.Context, _, vnfdID string) (tosca.Source, error) {
 	if vnfdID != s.VNFDID {
 		return tosca.Source{}, vnflcm.ErrNotFound
 	}

@@ -18,7 +18,7 @@ func TestSamples(t *testing.T) {
 	for _, s := range []packages.Sample{packages.KubernetesCluster, packages.KubesprayCluster, packages.PrivateRegistry, packages.CNF} {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			source, err := s.Find(t.Context(), s.VNFDID)
+			source, err := s.Find(t.Context(), "", s.VNFDID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestSamples(t *testing.T) {
 			if id := pkg.VNFD().ID; id != s.VNFDID {
 				t.Errorf("the VNFD has the id %s, not %s", id, s.VNFDID)
 			}
-			if _, err := s.Find(t.Context(), "another"); !errors.Is(err, vnflcm.ErrNotFound) {
+			if _, err := s.Find(t.Context(), "", "another"); !errors.Is(err, vnflcm.ErrNotFound) {
 				t.Errorf("another package: %v", err)
 			}
 			sameFiles(t, s)

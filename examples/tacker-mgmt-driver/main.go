@@ -122,6 +122,6 @@ func (h *host) showVIM(ctx context.Context, instance string, out io.Writer) erro
 	return text.Encode(file)
 }
 
-func noPackages(context.Context, string) (tosca.Source, error) {
+func noPackages(context.Context, string, string) (tosca.Source, error) {
 	return tosca.Source{}, vnflcm.ErrNotFound
 }

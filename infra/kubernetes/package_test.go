@@ -200,5 +200,5 @@ func shop(t testing.TB) fstest.MapFS {
 }
 
 func packages(files fstest.MapFS) vnflcm.Packages {
-	return vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil })
+	return vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil })
 }

@@ -16,7 +16,7 @@ func TestFloatingAddresses(t *testing.T) {
 	s := open(t, config)
 	id := s.instance(0)
 	op := &vnflcm.Operation{OperationData: vnflcm.OperationData{InstanceID: id}}
-	pkg, err := packages.Open(t.Context(), sampleVNFD, "")
+	pkg, err := packages.Open(t.Context(), "", sampleVNFD, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -250,7 +250,7 @@ func kubesprayIn(pool *sshexec.Pool, playbook time.Duration, output func(*vnflcm
 
 // packagesBy returns the packages of others by VNFD id, and the package in dir for every other VNFD.
 func packagesBy(dir string, others map[string]string) vnflcm.Packages {
-	return vnflcm.PackagesFunc(func(_ context.Context, vnfd string) (tosca.Source, error) {
+	return vnflcm.PackagesFunc(func(_ context.Context, _, vnfd string) (tosca.Source, error) {
 		return tosca.File(cmp.Or(others[vnfd], dir)), nil
 	})
 }

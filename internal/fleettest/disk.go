@@ -44,7 +44,7 @@ topology_template:
 // Config is the configuration of a process. Each process has another name, and all have the same folder and store.
 func Config(dir string, store vnflcm.Store, name string) vnflcm.Config {
 	return vnflcm.Config{Store: store, Key: bytes.Repeat([]byte{7}, 32), LeaseTTL: TTL,
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"disk": &disk{dir: dir, name: name, store: store}}}
 }
 

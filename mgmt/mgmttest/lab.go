@@ -149,7 +149,7 @@ var opened = tosca.NewCache(16)
 type labPackages struct{ lab *Lab }
 
 // Open implements vnflcm.Packages.
-func (p labPackages) Open(ctx context.Context, _, digest string) (*tosca.Package, error) {
+func (p labPackages) Open(ctx context.Context, _, _, digest string) (*tosca.Package, error) {
 	source := tosca.File(p.lab.Package)
 	if digest != "" {
 		return opened.OpenPinned(ctx, source, digest)

@@ -120,7 +120,7 @@ func (c *cloud) find(context.Context) (string, bool, error) {
 // start begins a process.
 func (c *cloud) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	config := vnflcm.Config{Store: c.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil })}
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil })}
 	for _, f := range change {
 		f(&config)
 	}

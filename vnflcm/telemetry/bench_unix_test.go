@@ -50,7 +50,7 @@ func BenchmarkLCMTelemetry(b *testing.B) {
 func benched(b *testing.B, change func(*vnflcm.Config)) func() {
 	b.Helper()
 	config := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": new(ten)},
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }), Logger: slog.New(slog.DiscardHandler)}
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }), Logger: slog.New(slog.DiscardHandler)}
 	change(&config)
 	m, err := vnflcm.New(b.Context(), config)
 	if err == nil {

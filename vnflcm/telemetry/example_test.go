@@ -28,7 +28,7 @@ func Example() {
 	}
 	config := vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"toy": new(cloud)}, // the drivers of the program
 	}
 	t.Attach(&config)

@@ -46,7 +46,7 @@ func start(t *testing.T, c *cloud) *vnfm {
 	tel, err := telemetry.New(telemetry.Options{Traces: traces, Metrics: metrics})
 	check(t, err)
 	config := vnflcm.Config{Store: m.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(files), nil }),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Logger:   slog.New(slog.NewJSONHandler(&m.log, nil))}
 	tel.Attach(&config)
 	m.Manager, err = vnflcm.New(t.Context(), config)

@@ -34,7 +34,7 @@ func BenchmarkLCMTemporal(b *testing.B) {
 				}
 				defer store.Close()
 				cfg := vnflcm.Config{Store: store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": stepping{}},
-					Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(web), nil })}
+					Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(web), nil })}
 				if engine == "temporal" {
 					cfg.Runner = temporal.Runner(c, b.Name())
 				}

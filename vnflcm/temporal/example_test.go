@@ -65,7 +65,7 @@ func ExampleRegister() {
 	toCome := make(chan string, 1)
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
-		Packages: vnflcm.PackagesFunc(func(context.Context, string) (tosca.Source, error) { return tosca.FS(web), nil }),
+		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(web), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"toy": cloud{}}, // the drivers of the program
 		Runner:   queueOf(toCome),
 	})

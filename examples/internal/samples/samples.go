@@ -34,7 +34,7 @@ func (p Packages) Add(ctx context.Context, path string) (vnfdID string, err erro
 }
 
 // Find is a function for vnflcm.PackagesFunc.
-func (p Packages) Find(_ context.Context, vnfdID string) (tosca.Source, error) {
+func (p Packages) Find(_ context.Context, _, vnfdID string) (tosca.Source, error) {
 	path, found := p[vnfdID]
 	if !found {
 		return tosca.Source{}, vnflcm.ErrNotFound
