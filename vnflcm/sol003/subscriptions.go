@@ -114,8 +114,8 @@ type Subscriptions interface {
 	// Subscribe returns the subscription that the request has made, or an equal one that existed before: then existed is set.
 	Subscribe(ctx context.Context, who Subscriber, req SubscriptionRequest) (s *Subscription, existed bool, err error)
 	Subscription(ctx context.Context, id string) (*Subscription, error)
-	// Subscriptions returns at most limit of the subscriptions after an id, in the order of their ids.
-	Subscriptions(ctx context.Context, after string, limit int) ([]*Subscription, error)
+	// Subscriptions returns at most limit of a tenant's subscriptions after an id, in the order of their ids; those of all tenants for "".
+	Subscriptions(ctx context.Context, tenant, after string, limit int) ([]*Subscription, error)
 	Unsubscribe(ctx context.Context, id string) error
 }
 
@@ -175,7 +175,7 @@ func (c *call) listSubscriptions() error {
 	}
 	list := newLister(query, c.renderSubscription)
 	match := list.match(func(s *Subscription) bool { return c.sees(s.Tenant) })
-	found, err := c.Subscriptions.Subscriptions(c.r.Context(), query.after, c.PageSize)
+	found, err := c.Subscriptions.Subscriptions(c.r.Context(), c.who.Tenant, query.after, c.PageSize)
 	if err != nil {
 		return err
 	}

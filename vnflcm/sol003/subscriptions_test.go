@@ -240,7 +240,7 @@ func TestDamagedSubscription(t *testing.T) {
 		_, _, err := n.Subscribe(t.Context(), sol003.Subscriber{API: "v1", APIRoot: nfvo.URL}, req)
 		must(t, err)
 	}
-	all, err := n.Subscriptions(t.Context(), "", 0)
+	all, err := n.Subscriptions(t.Context(), "", "", 0)
 	must(t, err)
 	damaged, err := store.Get(t.Context(), "document", "subscription/"+all[1].ID)
 	must(t, err)
@@ -248,7 +248,7 @@ func TestDamagedSubscription(t *testing.T) {
 	must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{damaged}}))
 	var listed []string
 	for after, page := "", 2; page == 2; {
-		list, err := n.Subscriptions(t.Context(), after, 2)
+		list, err := n.Subscriptions(t.Context(), "", after, 2)
 		must(t, err)
 		page = len(list)
 		for _, s := range list {

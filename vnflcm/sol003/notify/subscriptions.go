@@ -28,13 +28,24 @@ func (s *subscription) shown() *sol003.Subscription {
 	return &sol003.Subscription{ID: s.ID, Filter: s.Request.Filter, CallbackURI: s.Request.CallbackURI, Verbosity: s.Request.Verbosity, Tenant: s.Subscriber.Tenant}
 }
 
-// maxSubscriptions is how many subscriptions there can be: each costs time for every change.
-const maxSubscriptions = 500
+// The most subscriptions of a tenant, and of subscribers without tenant: each costs time for every change.
+const (
+	maxOfTenant      = 100
+	maxWithoutTenant = 500
+)
+
+// most returns how many subscriptions a tenant can have.
+func most(tenant string) int {
+	if tenant == "" {
+		return maxWithoutTenant
+	}
+	return maxOfTenant
+}
 
 // Subscribe stores a subscription, after a test call of its callback URI (SOL003 v2.6.1 5.4.20.3.2). From then on the
 // subscriber gets notifications. An equal request of the same subscriber makes no second subscription. Errors:
-// *vnflcm.ParamError for each fault of the request, also if the test call fails; vnflcm.ErrState when there are 500
-// subscriptions.
+// *vnflcm.ParamError for each fault of the request, also if the test call fails; vnflcm.ErrState when the tenant has 100
+// subscriptions, or 500 have no tenant.
 func (n *Notifier) Subscribe(ctx context.Context, who sol003.Subscriber, req sol003.SubscriptionRequest) (*sol003.Subscription, bool, error) {
 	if err := check(req, n.hasCertificate()); err != nil {
 		return nil, false, err
@@ -45,13 +56,17 @@ func (n *Notifier) Subscribe(ctx context.Context, who sol003.Subscriber, req sol
 		return nil, false, err
 	}
 	s := &subscription{ID: uuid.NewString(), Subscriber: who, Request: req}
+	owned := 0
 	for _, other := range known {
 		if other.Subscriber == who && sameRequest(other.Request, req) {
 			return other.shown(), true, nil
 		}
+		if other.Subscriber.Tenant == who.Tenant {
+			owned++
+		}
 	}
-	if len(known) >= maxSubscriptions {
-		return nil, false, fmt.Errorf("%w: there are %d subscriptions: delete some first", vnflcm.ErrState, len(known))
+	if owned >= most(who.Tenant) {
+		return nil, false, fmt.Errorf("%w: there are %d subscriptions: delete some first", vnflcm.ErrState, owned)
 	}
 	if err := n.test(ctx, s); err != nil {
 		return nil, false, err
@@ -110,14 +125,14 @@ func (n *Notifier) Subscription(ctx context.Context, id string) (*sol003.Subscri
 	return s.shown(), nil
 }
 
-// Subscriptions returns at most limit of the subscriptions after an id, in the order of their ids. One that cannot be read is logged and
-// left out.
-func (n *Notifier) Subscriptions(ctx context.Context, after string, limit int) (out []*sol003.Subscription, err error) {
+// Subscriptions returns at most limit of a tenant's subscriptions after an id, in the order of their ids; those of all tenants for "". One
+// that cannot be read is logged and left out.
+func (n *Notifier) Subscriptions(ctx context.Context, tenant, after string, limit int) (out []*sol003.Subscription, err error) {
 	for {
 		list, err := n.subscriptions.List(ctx, after, limit)
 		for _, document := range list {
 			after = document.ID
-			if s, err := n.decode(document); err == nil {
+			if s, err := n.decode(document); err == nil && (tenant == "" || tenant == s.Subscriber.Tenant) {
 				out = append(out, s.shown())
 			}
 			if limit > 0 && len(out) == limit {
