@@ -90,26 +90,37 @@ func NewHandler(m Manager, o Options) (http.Handler, error) {
 	o.Challenge, o.PageSize, o.MaxBody = cmp.Or(o.Challenge, "Bearer"), cmp.Or(max(o.PageSize, 0), 100), cmp.Or(max(o.MaxBody, 0), 1<<20)
 	o.APIRoot = strings.TrimSuffix(o.APIRoot, "/")
 	h := &handler{Options: o, manager: m, mux: http.NewServeMux()}
-	h.handle("/vnflcm"+apiVersionsPath, nil, methods{http.MethodGet: (*call).apiVersions})
-	for _, api := range []*apiVersion{version1, version2} {
-		for pattern, m := range resources {
-			h.handle(api.prefix()+pattern, api, m)
-		}
-		for pattern, m := range subscriptionResources {
-			if o.Subscriptions != nil {
-				h.handle(api.prefix()+pattern, api, m)
-			}
-		}
-		h.handle(api.prefix()+"/", api, nil)
+	for _, r := range o.routes() {
+		h.handle(r)
 	}
-	for pattern, m := range previewResources {
-		h.handle(previewPrefix+pattern, nil, m)
-	}
-	for pattern, m := range maintenanceResources {
-		h.handle(maintenancePrefix+pattern, nil, m)
-	}
-	h.handle("/", nil, nil)
 	return h, nil
+}
+
+// route is a resource. Without methods the resource does not exist.
+type route struct {
+	pattern string
+	api     *apiVersion // nil outside of the versions
+	methods methods
+}
+
+// routes returns what the handler serves.
+func (o Options) routes() []route {
+	list := []route{{"/", nil, nil}, {"/vnflcm" + apiVersionsPath, nil, methods{http.MethodGet: (*call).apiVersions}}}
+	add := func(prefix string, api *apiVersion, served map[string]methods) {
+		for pattern, m := range served {
+			list = append(list, route{prefix + pattern, api, m})
+		}
+	}
+	for _, api := range []*apiVersion{version1, version2} {
+		list = append(list, route{api.prefix() + "/", api, nil})
+		add(api.prefix(), api, resources)
+		if o.Subscriptions != nil {
+			add(api.prefix(), api, subscriptionResources)
+		}
+	}
+	add(previewPrefix, nil, previewResources)
+	add(maintenancePrefix, nil, maintenanceResources)
+	return list
 }
 
 type handler struct {
@@ -185,12 +196,12 @@ type call struct {
 	r   *http.Request
 }
 
-// handle registers a resource. No methods: the resource does not exist.
-func (h *handler) handle(pattern string, api *apiVersion, m methods) {
-	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+// handle registers a resource.
+func (h *handler) handle(served route) {
+	h.mux.HandleFunc(served.pattern, func(w http.ResponseWriter, r *http.Request) {
 		who, _ := r.Context().Value(principalKey{}).(Principal)
-		c := &call{handler: h, api: api, who: who, w: w, r: r}
-		if err := c.serve(m); err != nil {
+		c := &call{handler: h, api: served.api, who: who, w: w, r: r}
+		if err := c.serve(served.methods); err != nil {
 			c.fail(r.Context(), err)
 		}
 	})

@@ -1,0 +1,451 @@
+package sol003_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
+)
+
+// foreign is what a route names of another tenant.
+type foreign int
+
+const (
+	common foreign = iota // the answer is the same for everyone
+	list
+	instance
+	operation
+	subscription
+	creation // of a document, whose body may name what belongs to another tenant
+)
+
+// isolation has a row for every route: what the path names, and a body that is valid.
+var isolation = map[string]struct {
+	names foreign
+	body  string
+}{
+	"GET /vnflcm/api_versions":     {names: common},
+	"GET /vnflcm/{v}/api_versions": {names: common},
+
+	"POST /vnflcm/{v}/vnf_instances":        {names: creation},
+	"GET /vnflcm/{v}/vnf_instances":         {names: list},
+	"GET /vnflcm/{v}/vnf_instances/{id}":    {names: instance},
+	"PATCH /vnflcm/{v}/vnf_instances/{id}":  {names: instance, body: `{"vnfInstanceName":"stolen"}`},
+	"DELETE /vnflcm/{v}/vnf_instances/{id}": {names: instance},
+
+	"POST /vnflcm/{v}/vnf_instances/{id}/instantiate":        {names: instance, body: `{"flavourId":"simple"}`},
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale":              {names: instance, body: `{"type":"SCALE_OUT","aspectId":"workers"}`},
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale_to_level":     {names: instance, body: `{"scaleInfo":[{"aspectId":"workers","scaleLevel":1}]}`},
+	"POST /vnflcm/{v}/vnf_instances/{id}/heal":               {names: instance, body: `{}`},
+	"POST /vnflcm/{v}/vnf_instances/{id}/terminate":          {names: instance, body: `{"terminationType":"FORCEFUL"}`},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_ext_conn":    {names: instance, body: `{"extVirtualLinks":[]}`},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":     {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {names: instance},
+
+	"GET /vnflcm/{v}/vnf_lcm_op_occs":                {names: list},
+	"GET /vnflcm/{v}/vnf_lcm_op_occs/{id}":           {names: operation},
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/retry":    {names: operation},
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/rollback": {names: operation},
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/fail":     {names: operation},
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/cancel":   {names: operation, body: `{"cancelMode":"FORCEFUL"}`},
+
+	"POST /vnflcm/{v}/subscriptions":        {names: creation},
+	"GET /vnflcm/{v}/subscriptions":         {names: list},
+	"GET /vnflcm/{v}/subscriptions/{id}":    {names: subscription},
+	"DELETE /vnflcm/{v}/subscriptions/{id}": {names: subscription},
+
+	"POST /preview/v1/vnf_instances/{id}/instantiate":            {names: instance, body: `{"flavourId":"simple"}`},
+	"POST /preview/v1/vnf_instances/{id}/scale":                  {names: instance, body: `{"type":"SCALE_OUT","aspectId":"workers"}`},
+	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         {names: instance, body: `{"scaleInfo":[{"aspectId":"workers","scaleLevel":1}]}`},
+	"POST /preview/v1/vnf_instances/{id}/heal":                   {names: instance, body: `{}`},
+	"POST /preview/v1/vnf_instances/{id}/terminate":              {names: instance, body: `{"terminationType":"FORCEFUL"}`},
+	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {names: instance, body: `{}`},
+	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {names: instance, body: `{}`},
+	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
+}
+
+// own are the things of one tenant.
+type own struct {
+	tenant                string
+	instances, operations []string // ids; the last operation is FAILED_TEMP
+	subscriptions         []string
+	vim, vnfd             string
+	notifications         *subscriber
+	documents             map[string]string // the document at each URI
+}
+
+// tenants are a VNFM with two tenants.
+type tenants struct {
+	*vnfm
+	reads *readCounter
+	a, b  *own
+}
+
+// readCounter is a Store that counts the reads of records that requests name.
+type readCounter struct {
+	vnflcm.Store
+	mu   sync.Mutex
+	read []string // kinds
+}
+
+func (s *readCounter) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+	if slices.Contains([]string{"instance", "operation", "vim", "vim-default", "vim-removed", "document"}, kind) {
+		s.mu.Lock()
+		s.read = append(s.read, kind)
+		s.mu.Unlock()
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+// take returns the kinds of the records that were read since the last call.
+func (s *readCounter) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read := s.read
+	s.read = nil
+	return read
+}
+
+// newTenants starts a VNFM for two tenants. If it sends notifications, records are read besides those that requests name.
+func newTenants(t *testing.T, sends bool) *tenants {
+	t.Helper()
+	x := &tenants{reads: &readCounter{Store: vnflcm.NewMemoryStore()}}
+	dir := t.TempDir()
+	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) {
+		c.Store, c.Packages = x.reads, vnflcm.DirPackages(dir)
+	}, sol003.Options{PageSize: 1, Authorize: func(r *http.Request) (sol003.Principal, error) {
+		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
+	}}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
+		n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
+		if o.Subscriptions = n; sends {
+			send(t, n)
+		}
+		return m
+	})
+	must(t, os.CopyFS(filepath.Join(dir, "toy"), toyPackage))
+	x.a, x.b = &own{tenant: "tenant-a"}, &own{tenant: "tenant-b"}
+	for _, o := range []*own{x.a, x.b} {
+		o.vnfd = "00000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
+		files := fstest.MapFS{}
+		for name, file := range toyPackage {
+			files[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(string(file.Data), toyVNFD, o.vnfd))}
+		}
+		must(t, os.CopyFS(filepath.Join(dir, "tenants", o.tenant, "toy"), files))
+		o.notifications = newSubscriber(t, nil)
+		x.fill(o)
+	}
+	for _, o := range []*own{x.a, x.b} {
+		o.documents = x.read(o)
+	}
+	return x
+}
+
+// fill makes what a tenant has.
+func (x *tenants) fill(o *own) {
+	x.t.Helper()
+	as := []string{"X-Tenant", o.tenant}
+	id := func(location string) string { return location[strings.LastIndex(location, "/")+1:] }
+	for _, path := range []string{"/one", "/two"} {
+		s := x.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+o.notifications.URL+path+`"}`, 201, as...)
+		o.subscriptions = append(o.subscriptions, id(s.Header.Get("Location")))
+	}
+	o.vim = "10000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
+	must(x.t, x.VIMs().Put(x.t.Context(), vnflcm.VimConnectionInfo{VimID: o.vim, VimType: "toy", Tenant: o.tenant}))
+	for _, state := range []vnflcm.OperationState{"", vnflcm.Completed, vnflcm.FailedTemp} {
+		instance := x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+o.vnfd+`","vnfInstanceName":"of `+o.tenant+`"}`, 201, as...).Header.Get("Location")
+		o.instances = append(o.instances, id(instance))
+		if state == "" {
+			continue
+		}
+		if state == vnflcm.FailedTemp {
+			x.cloud.setFault(vnflcm.OpInstantiate, errors.New("no capacity for "+o.tenant))
+		}
+		started := x.send("POST", instance+"/instantiate", `{"flavourId":"simple","vimConnectionInfo":[{"vimId":"`+o.vim+`"}]}`, 202, as...).Header.Get("Location")
+		x.await(started, state) // by the operator
+		x.cloud.setFault(vnflcm.OpInstantiate, nil)
+		o.operations = append(o.operations, id(started))
+	}
+}
+
+// read returns the documents of a tenant.
+func (x *tenants) read(o *own) map[string]string {
+	x.t.Helper()
+	out := map[string]string{}
+	for kind, ids := range map[string][]string{"vnf_instances": o.instances, "vnf_lcm_op_occs": o.operations, "subscriptions": o.subscriptions} {
+		for _, id := range ids {
+			uri := "/vnflcm/v2/" + kind + "/" + id
+			out[uri] = x.send("GET", uri, "", 200, "X-Tenant", o.tenant).body
+		}
+	}
+	return out
+}
+
+// secrets are texts that only the tenant may see.
+func (o *own) secrets() []string {
+	return slices.Concat(o.instances, o.operations, o.subscriptions, []string{o.tenant, o.vim, o.vnfd, o.notifications.URL})
+}
+
+// as sends a request of a tenant and returns its whole answer, without the date.
+func (x *tenants) as(tenant, method, uri, body string, header http.Header) string {
+	x.t.Helper()
+	r, err := http.NewRequestWithContext(x.t.Context(), method, x.http.URL+uri, strings.NewReader(body))
+	must(x.t, err)
+	r.Header = header.Clone()
+	r.Header.Set("X-Tenant", tenant)
+	response, err := x.http.Client().Do(r)
+	must(x.t, err)
+	answer, err := io.ReadAll(response.Body)
+	must(x.t, errors.Join(err, response.Body.Close()))
+	response.Header.Del("Date")
+	return fmt.Sprint(response.Status, " ", response.Header, " ", string(answer))
+}
+
+// headers are those that requests are sent with, one after the other.
+func headers() []http.Header {
+	return []http.Header{
+		{"Content-Type": {"application/json"}}, {"Content-Type": {"application/json"}, "If-Match": {"*"}}, {"Content-Type": {"application/json"}, "If-Match": {`"v2-1"`}},
+		{"Content-Type": {"application/json"}, "If-None-Match": {"*"}}, {"Content-Type": {"text/plain"}}, {"Content-Type": {"application/json"}, "Accept": {"text/plain"}},
+		{"Content-Type": {"application/json"}, "Version": {"2.0.0"}},
+	}
+}
+
+// TestIsolation has two tenants try every route on what belongs to the other one. A foreign id is answered as an unknown one, byte for byte
+// and after as many reads of records.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	x := newTenants(t, false)
+	rows := map[string]bool{}
+	for _, r := range sol003.Routes(sol003.Options{Subscriptions: notify.New(x.Manager, notify.Options{})}) {
+		name := r
+		for _, api := range versions {
+			name = strings.Replace(name, "/vnflcm/"+api+"/", "/vnflcm/{v}/", 1)
+		}
+		rows[name] = true
+		row, exists := isolation[name]
+		if !exists {
+			t.Errorf("%s has no row in the table: add what it names", r)
+			continue
+		}
+		method, pattern, _ := strings.Cut(r, " ")
+		for _, c := range [][2]*own{{x.a, x.b}, {x.b, x.a}} {
+			who, other := c[0], c[1]
+			switch row.names {
+			case common:
+				x.wantNothingOf(other, r, x.as(who.tenant, method, pattern, "", http.Header{}))
+			case list:
+				x.wantNoItems(who, other, pattern)
+			case instance, operation, subscription:
+				x.wantUnknown(who, other, method, pattern, row.names, row.body)
+			case creation: // see the other tests
+			}
+		}
+	}
+	for name := range isolation {
+		if !rows[name] {
+			t.Errorf("%s is in the table and does not exist", name)
+		}
+	}
+	for _, o := range []*own{x.a, x.b} {
+		if diff := cmp.Diff(o.documents, x.read(o)); diff != "" {
+			t.Errorf("what belongs to %s has changed:\n%s", o.tenant, diff)
+		}
+	}
+}
+
+func (x *tenants) wantNothingOf(other *own, what, answer string) {
+	x.t.Helper()
+	for _, secret := range other.secrets() {
+		if strings.Contains(answer, secret) {
+			x.t.Errorf("%s shows %s of %s:\n%s", what, secret, other.tenant, answer)
+		}
+	}
+}
+
+// wantUnknown compares the answers for a foreign id with those for an unknown one.
+func (x *tenants) wantUnknown(who, other *own, method, pattern string, names foreign, body string) {
+	x.t.Helper()
+	const unknown = "00000000-0000-4000-8000-ffffffffffff"
+	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions}[names]
+	for _, header := range headers() {
+		for _, sent := range []string{body, "", "{", "{}", `{"vimConnectionInfo":[{"vimId":"` + other.vim + `"}],"unknown":1}`} {
+			var answers []string
+			for _, id := range append([]string{unknown}, ids...) {
+				x.reads.take()
+				answer := x.as(who.tenant, method, strings.Replace(pattern, "{id}", id, 1), sent, header)
+				answers = append(answers, strings.ReplaceAll(answer, id, "{id}")+fmt.Sprint(" reads ", x.reads.take()))
+			}
+			for i, answer := range answers[1:] {
+				if answer != answers[0] || strings.HasPrefix(answer, "2") || strings.HasPrefix(answer, "3") {
+					x.t.Errorf("%s sends %s %s of %s with %v %q:\n%s\nan unknown id:\n%s", who.tenant, method, pattern, ids[i], header, sent, answer, answers[0])
+				}
+			}
+		}
+	}
+}
+
+// wantNoItems reads a list in every way, also with the marker of the other tenant.
+func (x *tenants) wantNoItems(who, other *own, uri string) {
+	x.t.Helper()
+	queries := []string{"", "?all_fields", "?filter=(eq,id," + other.instances[0] + ")", "?filter=(in,id," + strings.Join(other.secrets(), ",") + ")"}
+	if strings.HasSuffix(uri, "vnf_lcm_op_occs") {
+		queries = append(queries, "?filter=(eq,vnfInstanceId,"+other.instances[1]+")", "?filter=(eq,operationState,FAILED_TEMP)")
+	}
+	link := func(a answer) string {
+		next, _, _ := strings.Cut(strings.TrimPrefix(a.Header.Get("Link"), "<"), ">")
+		return next
+	}
+	if theirs := link(x.send("GET", uri, "", 200, "X-Tenant", other.tenant)); theirs != "" {
+		queries = append(queries, strings.TrimPrefix(theirs, x.http.URL+uri))
+	}
+	for _, query := range queries {
+		seen := 0
+		for next := uri + query; next != ""; seen++ {
+			page := x.send("GET", next, "", 200, "X-Tenant", who.tenant)
+			// A request may name what its sender does not see, and the URI of the next page repeats the request.
+			x.wantNothingOf(other, "GET "+next, page.body)
+			if query == "" {
+				x.wantNothingOf(other, "GET "+next, fmt.Sprint(page.Header))
+			}
+			if next = link(page); seen > 100 {
+				x.t.Fatalf("%s has no end", uri)
+			}
+		}
+	}
+}
+
+// TestIsolationInBodies has bodies name what belongs to another tenant.
+func TestIsolationInBodies(t *testing.T) {
+	t.Parallel()
+	x := newTenants(t, false)
+	mine := "/vnf_instances/" + x.b.instances[0]
+	running := "/vnf_instances/" + x.b.instances[1]
+	connections := func(entry string) []string {
+		return []string{`"vimConnectionInfo":[` + entry + `]`, `"vimConnectionInfo":{"c":` + entry + `}`, `"vimConnectionInfo":[{"id":"1","vimId":"vim1"},` + strings.Replace(entry, "{", `{"id":"2",`, 1) + `]`}
+	}
+	for _, entry := range []string{`{"vimId":"FOREIGN"}`, `{"vimId":"FOREIGN","vimType":"toy"}`, `{"vimId":"FOREIGN","accessInfo":{"region":"r"}}`, `{"vimId":"FOREIGN","accessInfo":{"password":"p"}}`,
+		`{"vimId":"FOREIGN","interfaceInfo":{"endpoint":"https://x"}}`, `{"vimId":"FOREIGN","vimType":"other","accessInfo":{"password":"p"}}`} {
+		for _, given := range connections(entry) {
+			for uri, body := range map[string]string{
+				"/preview/v1" + mine + "/instantiate":               `{"flavourId":"simple",` + given + `}`,
+				"/vnflcm/v1" + mine + "/instantiate":                `{"flavourId":"none",` + given + `}`,
+				"/vnflcm/v2" + mine + "/instantiate":                `{"flavourId":"none",` + given + `}`,
+				"/vnflcm/v2" + running + "/change_ext_conn":         `{"extVirtualLinks":[{"id":"l","resourceId":"n","extCps":[{"cpdId":"none"}]}],` + given + `}`,
+				"PATCH /vnflcm/v1" + running:                        `{"vnfdId":"another",` + given + `}`,
+				"PATCH /vnflcm/v2" + mine:                           `{"vnfdId":"another",` + given + `}`,
+				"/vnflcm/v2/vnf_instances":                          `{"vnfdId":"FOREIGN"}`,
+				"/maintenance/v1" + running + "/renew_certificates": `{"additionalParams":{"vimId":"FOREIGN"}}`,
+			} {
+				method, path := http.MethodPost, uri
+				if rest, is := strings.CutPrefix(uri, "PATCH "); is {
+					method, path = http.MethodPatch, rest
+				}
+				foreign := []string{x.a.vim}
+				if path == "/vnflcm/v2/vnf_instances" {
+					foreign = []string{x.a.vnfd}
+				}
+				var answers []string
+				for _, id := range append([]string{"00000000-0000-4000-8000-ffffffffffff"}, foreign...) {
+					x.reads.take()
+					answer := x.as(x.b.tenant, method, path, strings.ReplaceAll(body, "FOREIGN", id), headers()[0])
+					answers = append(answers, strings.ReplaceAll(answer, id, "FOREIGN")+fmt.Sprint(" reads ", x.reads.take()))
+				}
+				if answers[0] != answers[1] {
+					t.Errorf("%s %s:\n%s\nan unknown id:\n%s", uri, body, answers[1], answers[0])
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(x.b.documents, x.read(x.b)); diff != "" {
+		t.Errorf("a request was accepted:\n%s", diff)
+	}
+}
+
+// TestIsolationOfNotifications: a subscriber gets notifications of its tenant only, whatever its filter names.
+func TestIsolationOfNotifications(t *testing.T) {
+	t.Parallel()
+	x := newTenants(t, true)
+	curious := newSubscriber(t, nil)
+	for _, filter := range []string{`{}`, `{"vnfInstanceSubscriptionFilter":{"vnfInstanceIds":["` + x.a.instances[1] + `","` + x.b.instances[1] + `"]}}`,
+		`{"vnfInstanceSubscriptionFilter":{"vnfdIds":["` + x.a.vnfd + `","` + x.b.vnfd + `"]}}`} {
+		x.send("POST", "/vnflcm/v2/subscriptions", `{"callbackUri":"`+curious.URL+`","filter":`+filter+`}`, 201, "X-Tenant", x.b.tenant)
+	}
+	for _, o := range []*own{x.a, x.b} {
+		healed := x.send("POST", "/vnflcm/v2/vnf_instances/"+o.instances[1]+"/heal", `{}`, 202, "X-Tenant", o.tenant).Header.Get("Location")
+		x.await(healed, vnflcm.Completed)
+	}
+	for path, o := range map[string]*own{"": x.b, "/one": x.a, "/two": x.b} {
+		from, n := o.notifications, 16
+		if path == "" {
+			from, n = curious, 9
+		}
+		for _, text := range from.told(t, n) {
+			if text == "" {
+				t.Error("a notification without a type")
+			}
+		}
+		from.mu.Lock()
+		for _, document := range from.got {
+			other := x.a
+			if o == x.a {
+				other = x.b
+			}
+			x.wantNothingOf(other, "a notification", fmt.Sprint(document))
+		}
+		from.mu.Unlock()
+	}
+	// The subscription of another tenant is no reason not to make an equal one.
+	again := x.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+x.a.notifications.URL+`/one"}`, 201, "X-Tenant", x.b.tenant)
+	x.wantNothingOf(&own{tenant: x.a.tenant, notifications: curious, subscriptions: x.a.subscriptions, vim: x.a.vim, vnfd: x.a.vnfd}, "a subscription", again.body)
+}
+
+// TestMostSubscriptions: each tenant can have 100 subscriptions, also when other tenants have more.
+func TestMostSubscriptions(t *testing.T) {
+	t.Parallel()
+	nfvo := newSubscriber(t, nil)
+	m, _, err := newManager(t.Context(), t.TempDir(), nil)
+	must(t, err)
+	n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
+	subscribe := func(tenant string, i int) error {
+		_, existed, err := n.Subscribe(t.Context(), sol003.Subscriber{API: "v2", Tenant: tenant}, sol003.SubscriptionRequest{CallbackURI: fmt.Sprintf("%s/%d", nfvo.URL, i)})
+		if existed {
+			t.Error("the subscription existed")
+		}
+		return err
+	}
+	for _, tenant := range []string{"a", "b"} {
+		for i := range 100 {
+			must(t, subscribe(tenant, i))
+		}
+		if err := subscribe(tenant, 100); !errors.Is(err, vnflcm.ErrState) || !strings.Contains(err.Error(), "there are 100 subscriptions") {
+			t.Errorf("subscription 101: %v", err)
+		}
+	}
+	must(t, subscribe("", 0))
+	counts := map[string]int{}
+	for _, tenant := range []string{"a", "b", "c", ""} {
+		all, err := n.Subscriptions(t.Context(), tenant, "", 0)
+		must(t, err)
+		counts[tenant] = len(all)
+	}
+	if diff := cmp.Diff(map[string]int{"a": 100, "b": 100, "c": 0, "": 201}, counts); diff != "" {
+		t.Error(diff)
+	}
+}
