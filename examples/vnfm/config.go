@@ -38,7 +38,7 @@ type config struct {
 	Tokens   tokenConfig    `yaml:"tokens"`
 	Scripts  []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
 	Allow    []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
-	VIMs     []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one
+	VIMs     []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one that their tenant may use
 	Metrics  string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
 	Sandbox  sandboxConfig  `yaml:"sandbox"` // with -sandbox
 	// Maintenance is when certificates are renewed without an order; default: never.
@@ -64,11 +64,49 @@ type tokenConfig struct {
 	TenantClaim string `yaml:"tenant_claim"`
 }
 
+// vimConfig is a VIM. With id and share alone it shares a cluster that an operation has registered.
 type vimConfig struct {
 	ID            string         `yaml:"id"`
 	Type          string         `yaml:"type"`
 	InterfaceInfo map[string]any `yaml:"interface_info"`
 	AccessInfo    map[string]any `yaml:"access_info"`
+	Share         *shareConfig   `yaml:"share"` // default: all
+}
+
+// shareConfig says which tenants may use a VIM: "all", or a list of them.
+type shareConfig vnflcm.Share
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (s *shareConfig) UnmarshalYAML(node *yaml.Node) error {
+	if s.All = node.Kind == yaml.ScalarNode && node.Value == "all"; s.All {
+		return nil
+	}
+	if err := node.Decode(&s.Tenants); err != nil {
+		return fmt.Errorf("line %d: share must be all, or a list of tenants", node.Line)
+	}
+	return nil
+}
+
+// share returns which tenants may use the VIM.
+func (v vimConfig) share() vnflcm.Share {
+	if v.Share == nil {
+		return vnflcm.Share{All: true}
+	}
+	return vnflcm.Share(*v.Share)
+}
+
+// tenants are those that VIMs are shared with by name.
+func (c *config) tenants() (names []string) {
+	for _, vim := range c.VIMs {
+		names = append(names, vim.share().Tenants...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// isCluster reports whether the VIM is one that an operation has registered.
+func (v vimConfig) isCluster() bool {
+	return v.Type == "" && v.Share != nil && len(v.InterfaceInfo)+len(v.AccessInfo) == 0
 }
 
 // sandboxConfig makes the sandbox like the OpenStack that requests were written for.
@@ -162,7 +200,7 @@ func (c *config) check() error {
 		wrong(err != nil, fmt.Sprintf("allow[%d]", i), fmt.Sprintf("%q must be a network, such as 127.0.0.0/8 or fd00::/8", text))
 	}
 	for i, v := range c.VIMs {
-		wrong(v.ID == "" || v.Type == "", fmt.Sprintf("vims[%d]", i), "needs id and type")
+		wrong(v.ID == "" || v.Type == "" && !v.isCluster(), fmt.Sprintf("vims[%d]", i), "needs id and type, or id and share for a cluster that an operation has registered")
 		wrong(slices.Contains(slices.Collect(maps.Values(c.Sandbox.VIMs)), v.Type), fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
 	}
 	if _, err := c.Maintenance.window(); err != nil {
@@ -235,5 +273,6 @@ func (t tlsConfig) server() (*tls.Config, error) {
 func (v vimConfig) connection() (vnflcm.VimConnectionInfo, error) {
 	at, err1 := vnflcm.NewParams(v.InterfaceInfo)
 	access, err2 := vnflcm.NewParams(v.AccessInfo)
-	return vnflcm.VimConnectionInfo{VimID: v.ID, VimType: v.Type, InterfaceInfo: at, AccessInfo: access}, errors.Join(err1, err2)
+	share := v.share()
+	return vnflcm.VimConnectionInfo{VimID: v.ID, VimType: v.Type, InterfaceInfo: at, AccessInfo: access, Share: &share}, errors.Join(err1, err2)
 }

@@ -62,6 +62,8 @@ func TestConfig(t *testing.T) {
 		"no sandbox":     {"packages: p\ndata: d\nsandbox: {floating: {f: cp}}", nil, []string{"sandbox: needs the flag"}},
 		"two of a type": {"vims: [{id: a, type: openstack}]\nsandbox: {vims: {b: openstack, c: kubernetes}}", []string{"-sandbox"}, []string{
 			"vims[0]: has a type that sandbox.vims gives", "sandbox.vims.c: must be openstack or ETSINFV.OPENSTACK_KEYSTONE.V_3"}},
+		"shared":             {"packages: p\ndata: d\nvims: [{id: a, type: openstack, share: [north]}, {id: b, type: openstack, share: all}, {id: c, share: []}]", nil, nil},
+		"shared with a word": {"packages: p\ndata: d\nvims: [{id: a, type: openstack, share: none}]", nil, []string{"share must be all, or a list of tenants"}},
 		"many": {"listen: x\ntls: {certificate: c, clients: {CN=a: ''}}\ntokens: {issuer: i}\nvims: [{id: a}]", nil, []string{
 			"packages: ", "data: ", "listen: must be", "tls: needs both certificate and key", "tls: needs both client_ca and clients", "tokens: needs key_set", "vims[0]: needs id and type"}},
 		"networks":       {"packages: p\ndata: d\nallow: [10.0.0.0/8, 127.0.0.1, x]", nil, []string{`allow[1]: "127.0.0.1" must be a network`, `allow[2]: "x" must be a network`}},

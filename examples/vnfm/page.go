@@ -61,10 +61,9 @@ func ends(c vnflcm.KnownCertificate) string {
 	return text + ", has ended"
 }
 
-func (p *pages) routes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", p.answer(p.instances))
-	mux.HandleFunc("GET /instances/{id}", p.answer(p.instance))
-	mux.HandleFunc("GET /operations/{file}", p.answer(p.timeline))
+// resources are the pages, by pattern.
+func (p *pages) resources() map[string]http.Handler {
+	return map[string]http.Handler{"GET /{$}": p.answer(p.instances), "GET /instances/{id}": p.answer(p.instance), "GET /operations/{file}": p.answer(p.timeline)}
 }
 
 // answer identifies the client, as the API does, and sends what show returns.

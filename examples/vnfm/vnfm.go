@@ -251,7 +251,7 @@ func helmBy(policy outbound.Policy) func(cluster *rest.Config, dir string) (helm
 	}
 }
 
-// addVIMs registers the VIMs of the configuration. The first one is the default.
+// addVIMs registers the VIMs of the configuration, and shares clusters. The first VIM that a tenant may use is its default.
 func (v *vnfm) addVIMs(ctx context.Context) error {
 	list := v.config.VIMs
 	if v.config.onSandbox {
@@ -260,19 +260,52 @@ func (v *vnfm) addVIMs(ctx context.Context) error {
 			list = append(list, vimConfig{ID: id, Type: kind})
 		}
 	}
+	hasDefault := map[string]bool{}
 	for i, vim := range list {
-		info, err := vim.connection()
-		if err == nil {
-			err = v.VIMs().Put(ctx, info)
-		}
-		if err == nil && i == 0 {
-			err = v.VIMs().SetDefault(ctx, "", info.VimID)
-		}
-		if err != nil {
+		if err := v.addVIM(ctx, vim, hasDefault); err != nil {
 			return fmt.Errorf("vims[%d]: %w", i, err)
 		}
 	}
 	return nil
+}
+
+// addVIM registers a VIM, or shares a cluster. hasDefault has the tenants that have a default VIM.
+func (v *vnfm) addVIM(ctx context.Context, vim vimConfig, hasDefault map[string]bool) error {
+	if vim.isCluster() {
+		return v.shareCluster(ctx, vim)
+	}
+	info, err := vim.connection()
+	if err == nil {
+		err = v.VIMs().Put(ctx, info)
+	}
+	if err != nil {
+		return err
+	}
+	for _, tenant := range append([]string{""}, v.config.tenants()...) {
+		if !hasDefault[tenant] && info.UsableBy(tenant) {
+			hasDefault[tenant] = true
+			if err := v.VIMs().SetDefault(ctx, tenant, info.VimID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shareCluster changes which tenants may use a cluster. A cluster that is not registered is passed over with a warning.
+func (v *vnfm) shareCluster(ctx context.Context, vim vimConfig) error {
+	list, err := v.VIMs().List(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(known vnflcm.VimConnectionInfo) bool { return known.VimID == vim.ID })
+	if i < 0 {
+		v.log.WarnContext(ctx, "a VIM that is to be shared is not registered", "vim", vim.ID)
+		return nil
+	}
+	share := vim.share()
+	list[i].Share = &share
+	return v.VIMs().Put(ctx, list[i])
 }
 
 // serve works and answers requests until ctx ends. Then it answers those that have begun, and leaves operations to the next
@@ -325,12 +358,26 @@ func (v *vnfm) report(what string, err error) {
 // routes are the API, pages for people, and the health of the process. /readyz fails while the process shuts down or the store does not answer.
 func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/vnflcm/", v.handler)
-	mux.Handle("/preview/", v.handler)
-	mux.Handle("/maintenance/", v.handler)
-	v.pages.routes(mux)
-	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+	for pattern, resource := range v.resources(ending) {
+		mux.Handle(pattern, resource)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" {
+			v.handler.ServeHTTP(w, r) // mux would redirect before the sender is authorized
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// resources are what routes serves, by pattern.
+func (v *vnfm) resources(ending <-chan struct{}) map[string]http.Handler {
+	out := v.pages.resources()
+	for _, pattern := range []string{"/vnflcm/", "/preview/", "/maintenance/"} {
+		out[pattern] = v.handler
+	}
+	out["GET /healthz"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	out["GET /readyz"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-ending:
 			http.Error(w, "shutting down", http.StatusServiceUnavailable)
@@ -341,11 +388,5 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 			http.Error(w, "the database does not answer", http.StatusServiceUnavailable)
 		}
 	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" {
-			v.handler.ServeHTTP(w, r) // mux would redirect before the sender is authorized
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
+	return out
 }
