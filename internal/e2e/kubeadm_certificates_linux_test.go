@@ -10,7 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestKubeadmCertificates renews the certificates of a control plane with a virtual address while a client asks the API.
+// TestKubeadmCertificates renews the certificates of a control plane with a virtual address, which are valid for half an hour, while a client
+// asks the API every 100 ms.
 // Afterwards every certificate that kubeadm renews ends later than before, and the cluster works.
 func TestKubeadmCertificates(t *testing.T) {
 	var virtual netip.Addr
@@ -19,7 +20,7 @@ func TestKubeadmCertificates(t *testing.T) {
 		y.infra.Shared = map[string]netip.Addr{"vip_CP": virtual}
 	})
 	ctx := t.Context()
-	id, request := y.cluster("complex", highlyAvailable)
+	id, request := y.cluster("complex", highlyAvailable, `{"k8s_cluster_installation_param": {"certificate_validity": "30m"}}`)
 	y.must(y.Instantiate(ctx, id, request))
 	ends := func() map[string]time.Time {
 		list, err := y.Certificates(ctx, id)
