@@ -142,7 +142,7 @@ func (m *Manager) lookAt(ctx context.Context, id string) {
 	}
 	switch {
 	case err != nil:
-		again := m.looks.failed(id, m.renewEvery())
+		again := m.looks.failed(id, m.renewEvery(), err)
 		log.WarnContext(ctx, "the certificates of the VNF are not known now", "again", again, "error", err)
 	case found.fault != nil && !errors.Is(found.fault, ErrNotSupported):
 		log.WarnContext(ctx, "certificates of the VNF cannot be read", "error", found.fault)

@@ -149,6 +149,9 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		return err
 	}
 	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
+	if err := r.renewOverdue(ctx, s, inst); err != nil {
+		return causeOf(ctx, err)
+	}
 	start := time.Now()
 	err = s.call(ctx, func() error { return do(ctx) })
 	r.rec.recordWarnings(s.op.warnings)

@@ -65,7 +65,7 @@ func (m *Manager) renewVIMs(ctx context.Context) {
 			}
 		}
 		_ = Each(ctx, mostRenewals, due, func(ctx context.Context, vimID string) error {
-			m.renewVIM(ctx, vimID)
+			_ = m.renewVIM(ctx, vimID)
 			return nil
 		})
 		pause(ctx, m.renewEvery())
@@ -86,49 +86,81 @@ func (m *Manager) listRenewals(ctx context.Context) map[string]time.Time {
 	return due
 }
 
-// renewOverdue renews the entry of a VIM that an operation is about to use, if the renewal is late. It reports whether
-// the entry may have changed.
-func (m *Manager) renewOverdue(ctx context.Context, vimID string) bool {
-	if m.cfg.AcceptOnly {
-		return false
-	}
+// isOverdue reports whether the renewal of the entry of a VIM is late.
+func (m *Manager) isOverdue(ctx context.Context, vimID string) bool {
 	due := m.renewals.known()
 	if due == nil {
 		due = m.listRenewals(ctx)
 	}
-	if at, ends := due[vimID]; !ends || time.Since(at) < renewLimit {
-		return false
-	}
-	ctx, done := context.WithTimeoutCause(ctx, renewLimit, errOverdue)
-	defer done()
-	m.renewVIM(ctx, vimID)
-	return true
+	at, ends := due[vimID]
+	return ends && time.Since(at) >= renewLimit
 }
 
-// renewVIM renews the entry of a VIM if that is due, in one process at a time. A failure is logged, and the next attempt is put off.
-func (m *Manager) renewVIM(ctx context.Context, vimID string) {
-	if !m.renewals.mayTry(vimID) {
-		return
+// afterOverdue adds to an error of a driver that has checked a request that the credentials of the VIM may be the reason.
+func (s *session) afterOverdue(ctx context.Context, err error) error {
+	vimID := s.op.VIM.VimID
+	if err == nil || errors.Is(err, ErrInvalidRequest) || !s.m.isOverdue(ctx, vimID) {
+		return err
 	}
-	_ = m.Exclusively(ctx, "renew-vim/"+vimID, func(ctx context.Context) error {
+	return fmt.Errorf("%w. The credentials of VIM %s have not been renewed in time, the VNFM tries that again: send the request later", err, vimID)
+}
+
+// overdueStep is the step in which an operation waits for new credentials of its VIM.
+const overdueStep = "renew-vim"
+
+// renewOverdue renews the entry of the VIM that a phase is about to use, if the renewal is late, and resolves the VIM again. A renewal
+// that fails is in the history: the operation may succeed without it.
+func (r *run) renewOverdue(ctx context.Context, s *session, inst *instanceRecord) error {
+	vimID := s.op.VIM.VimID
+	if s.op.VIMGone || !r.m.isOverdue(ctx, vimID) || !r.m.renewals.mayTry(vimID) {
+		return nil
+	}
+	var failed error
+	err := Do(ctx, s.op, overdueStep, "", func(ctx context.Context) error {
+		s.op.Report(ctx, "waiting for new credentials of VIM "+vimID)
 		ctx, done := context.WithTimeoutCause(ctx, renewLimit, errOverdue)
 		defer done()
-		if m.renewals.mayTry(vimID) {
-			m.tryRenewal(ctx, vimID)
-		}
+		failed = r.m.renewVIM(ctx, vimID)
+		return failed
+	})
+	if failed != nil {
+		err = r.mayBegin(ctx)
+	}
+	if err == nil {
+		err = s.findDriver(ctx, inst)
+	}
+	if err == nil {
+		s.hide(s.secrets())
+		r.mask = s.op.mask
+	}
+	return err
+}
+
+// renewVIM renews the entry of a VIM if that is due, in one process at a time. A failure is logged, and the next attempt is put off. The
+// error comes from the latest attempt, or says that ctx has ended.
+func (m *Manager) renewVIM(ctx context.Context, vimID string) error {
+	if !m.renewals.mayTry(vimID) {
 		return nil
+	}
+	return m.Exclusively(ctx, "renew-vim/"+vimID, func(ctx context.Context) error {
+		if !m.renewals.mayTry(vimID) {
+			return m.renewals.failure(vimID)
+		}
+		ctx, done := context.WithTimeoutCause(ctx, renewLimit, errOverdue)
+		defer done()
+		return m.tryRenewal(ctx, vimID)
 	})
 }
 
 var errOverdue = fmt.Errorf("no success within %v", renewLimit)
 
-// tryRenewal makes one attempt.
-func (m *Manager) tryRenewal(ctx context.Context, vimID string) {
+// tryRenewal makes one attempt. It succeeds if the entry need not be renewed, or was changed by another writer.
+func (m *Manager) tryRenewal(ctx context.Context, vimID string) error {
 	log := m.cfg.Logger.With("vim", vimID)
 	e, err := m.dueEntry(ctx, vimID)
 	if e == nil && err == nil {
 		m.renewals.rest(vimID, 0)
-		return
+		return nil
 	}
 	if e != nil {
 		log = log.With("instance", e.renewal.Instance, "until", e.renewal.Validity.Until)
@@ -144,10 +176,12 @@ func (m *Manager) tryRenewal(ctx context.Context, vimID string) {
 	case errors.Is(err, errEntryChanged):
 		m.renewals.rest(vimID, 0)
 		log.InfoContext(ctx, "the credentials of the VIM were not renewed: its entry has changed meanwhile")
+		return nil
 	case ctx.Err() == nil || errors.Is(context.Cause(ctx), errOverdue):
-		again := m.renewals.failed(vimID, m.renewEvery())
+		again := m.renewals.failed(vimID, m.renewEvery(), err)
 		log.WarnContext(ctx, "the credentials of the VIM cannot be renewed now", "again", again, "error", err)
 	}
+	return err
 }
 
 // endingEntry is the entry of a VIM whose credentials expire, as read by an attempt to renew them.
@@ -310,6 +344,7 @@ type renewals struct {
 type attempt struct {
 	after    time.Time // its monotonic part counts
 	failures int
+	err      error // of the latest attempt, if it failed
 }
 
 func (p *renewals) note(due map[string]time.Time) {
@@ -334,6 +369,13 @@ func (p *renewals) mayTry(vimID string) bool {
 	return !time.Now().Before(p.next[vimID].after)
 }
 
+// failure returns the error of the latest attempt to renew an entry, nil if the attempt succeeded.
+func (p *renewals) failure(vimID string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next[vimID].err
+}
+
 // rest puts the next attempt off by at least that: a clock that is fast would have entries be renewed all the time.
 func (p *renewals) rest(vimID string, least time.Duration) {
 	p.mu.Lock()
@@ -345,12 +387,12 @@ func (p *renewals) rest(vimID string, least time.Duration) {
 }
 
 // failed puts the next attempt off, longer each time, and returns by how much.
-func (p *renewals) failed(vimID string, first time.Duration) time.Duration {
+func (p *renewals) failed(vimID string, first time.Duration, err error) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	failures := p.next[vimID].failures
 	again := min(first<<min(failures, 16), longestPause)
-	p.set(vimID, attempt{time.Now().Add(again), failures + 1})
+	p.set(vimID, attempt{time.Now().Add(again), failures + 1, err})
 	return again
 }
 

@@ -32,6 +32,7 @@ type issuer struct {
 	failed []error           // what the first calls of RenewVIM return
 	seen   []renewed
 	during func(op *vnflcm.Operation) // called in RenewVIM
+	hang   chan struct{}              // RenewVIM waits until it is closed
 	inHook func(ctx context.Context, op *vnflcm.Operation) error
 }
 
@@ -90,9 +91,16 @@ func (d *issuer) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.
 	if len(d.failed) > 0 {
 		failed, d.failed = d.failed[0], d.failed[1:]
 	}
-	during := d.during
+	during, hang := d.during, d.hang
 	d.mu.Unlock()
 	op.Log.InfoContext(ctx, "the old token is "+tokenOf(vim))
+	if hang != nil {
+		select {
+		case <-hang:
+		case <-ctx.Done():
+			return vim, was, context.Cause(ctx)
+		}
+	}
 	if during != nil {
 		during(op)
 	}
@@ -326,41 +334,132 @@ func TestRenewalAfterOutage(t *testing.T) {
 	})
 }
 
-// TestRenewalComesBeforeUse: a request that comes first after an outage finds the new token.
+// afterOutage returns a Manager that starts after the token of the VIM has ended, and that looks for renewals only for the operations
+// that use the VIM.
+func afterOutage(t *testing.T, change func(v *vims, c *vnflcm.Config)) (v *vims, y *toys) {
+	t.Helper()
+	v = newVIMs(t, nil, ended())
+	v.driver.failed = []error{errCut}
+	v.instantiated("plain")
+	await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
+	closeManager(t, v.Manager)
+	return v, v.other(func(c *vnflcm.Config) {
+		c.LeaseTTL = time.Hour
+		change(v, c)
+	})
+}
+
+// onMadeVIM requests a VNF on the VIM whose token has ended. In the bubble no time passes unless the request waits for something.
+func (x *toys) onMadeVIM() string {
+	x.t.Helper()
+	ctx, done := context.WithTimeout(x.t.Context(), time.Millisecond)
+	defer done()
+	opID, err := x.Instantiate(ctx, x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: madeVIM}}})
+	must(x.t, err)
+	return opID
+}
+
+// TestRenewalComesBeforeUse: an operation that comes first after an outage uses the new token.
 func TestRenewalComesBeforeUse(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		v := newVIMs(t, nil, ended())
-		v.driver.failed = []error{errCut}
-		v.instantiated("plain")
-		await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
-		closeManager(t, v.Manager)
-		var used []string
-		y := v.other(func(c *vnflcm.Config) {
-			c.LeaseTTL = time.Hour // nothing but the request looks
-			c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world}, func(op *vnflcm.Operation) { used = append(used, tokenOf(op.VIM)) }}}
+		var planned, used []string
+		_, y := afterOutage(t, func(v *vims, c *vnflcm.Config) {
+			c.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: v.world},
+				func(op *vnflcm.Operation) { planned = append(planned, tokenOf(op.VIM)) },
+				func(op *vnflcm.Operation) { used = append(used, tokenOf(op.VIM)) }}}
 		})
-		opID, err := y.Instantiate(t.Context(), y.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: madeVIM}}})
-		y.wait(opID, err, vnflcm.Completed)
-		if diff := cmp.Diff([]string{"hunter2-2", "hunter2-2"}, used); diff != "" {
-			t.Errorf("tokens:\n%s", diff)
+		y.wait(y.onMadeVIM(), nil, vnflcm.Completed)
+		if diff := cmp.Diff([]string{"hunter2-2"}, used); diff != "" || len(planned) != 1 {
+			t.Errorf("planned with %q, tokens:\n%s", planned, diff)
 		}
 	})
 }
 
-// noting is a cloud that tells which VIM it uses.
+// TestRequestWaitsForNoRenewal accepts a request while the driver that renews the VIM does not answer. The operation waits for the
+// driver in a step, which can be cancelled.
+func TestRequestWaitsForNoRenewal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then func(t *testing.T, y *toys, opID string, answer func())
+		want vnflcm.OperationState
+	}{
+		"the driver answers": {func(_ *testing.T, _ *toys, _ string, answer func()) { answer() }, vnflcm.Completed},
+		"cancelled": {func(t *testing.T, y *toys, opID string, _ func()) {
+			must(t, y.Cancel(t.Context(), opID, vnflcm.CancelForceful))
+		}, vnflcm.FailedTemp},
+		"the driver never answers": {func(*testing.T, *toys, string, func()) {}, vnflcm.Completed}, // the operation continues with the old token
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				begun := make(chan struct{})
+				v, y := afterOutage(t, func(v *vims, c *vnflcm.Config) {
+					v.driver.hang = make(chan struct{})
+					c.Observe = func(e vnflcm.Event) {
+						if e.Kind == vnflcm.StepStarted && e.Name == "renew-vim" {
+							close(begun)
+						}
+					}
+				})
+				opID := y.onMadeVIM() // returns although the driver does not answer
+				<-begun
+				await(t, "the second attempt", func() bool { return len(v.driver.renewals()) == 2 })
+				c.then(t, y, opID, func() { close(v.driver.hang) })
+				occ, _ := y.Wait(t.Context(), opID)
+				if occ == nil || occ.OperationState != c.want {
+					t.Errorf("the operation is %+v, want %s", occ, c.want)
+				}
+				history, err := y.History(t.Context(), opID)
+				must(t, err)
+				if i := slices.IndexFunc(history, func(p vnflcm.Performed) bool { return p.Step == "renew-vim" }); i < 0 || history[i].Phase != "instantiate" || history[i].Failed == (name == "the driver answers") {
+					t.Errorf("the history is %+v", history)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedForOldCredentials: a request that a driver refuses while the credentials of the VIM are not renewed says so, unless the
+// request itself is wrong.
+func TestRefusedForOldCredentials(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault error
+		hint  bool
+	}{
+		"the VIM refuses the driver": {errors.New("401 Unauthorized"), true},
+		"a fault of the request":     {&vnflcm.ParamError{Path: "aspectId", Reason: "is unknown"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				_, y := afterOutage(t, func(v *vims, cfg *vnflcm.Config) {
+					cfg.Infra = map[string]vnflcm.InfraDriver{"toy": &cloud{world: v.world, planFault: c.fault}}
+				})
+				_, err := y.Instantiate(t.Context(), y.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{{VimID: madeVIM}}})
+				wantIs(t, err, c.fault)
+				if hint := strings.Contains(err.Error(), "credentials of VIM made"); hint != c.hint {
+					t.Errorf("the request was refused: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// noting is a cloud that notes its calls.
 type noting struct {
 	cloud
-	saw func(*vnflcm.Operation)
+	planned, begun func(*vnflcm.Operation)
 }
 
 func (n *noting) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
-	n.saw(op)
+	n.planned(op)
 	return n.cloud.Plan(ctx, op)
 }
 
 func (n *noting) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
-	n.saw(op)
+	n.begun(op)
 	return n.cloud.Instantiate(ctx, op)
 }
 
@@ -460,7 +559,7 @@ func TestRenewalBesideRequest(t *testing.T) {
 					close(hold)
 					v.awaitToken(2)
 				}
-			}}}
+			}, func(*vnflcm.Operation) {}}}
 		})
 		opID, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
 		y.wait(opID, err, vnflcm.Completed)

@@ -248,7 +248,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if s.op.Kind == OpScaleToLevel {
 		err = errors.Join(s.checkHooks(), s.planScalings(ctx, rec))
 		rec.Change = rec.Planned
-		return s.masked(err)
+		return s.masked(s.afterOverdue(ctx, err))
 	}
 	levels, err := s.targetLevels(inst.Levels)
 	faults = append(faults, err)
@@ -259,7 +259,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 		faults = append(faults, err)
 	}
 	rec.Change = rec.Planned
-	return s.masked(errors.Join(faults...))
+	return s.masked(s.afterOverdue(ctx, errors.Join(faults...)))
 }
 
 // validate asks every management driver for the faults of a request.

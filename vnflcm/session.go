@@ -61,9 +61,6 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 		named = VimConnections{{VimID: inst.DefaultVIM}}
 	}
 	s.op.VIM, s.form, err = s.connection(ctx, inst, named, types)
-	if err == nil && s.m.renewOverdue(ctx, s.op.VIM.VimID) {
-		s.op.VIM, s.form, err = s.connection(ctx, inst, named, types)
-	}
 	if err != nil || inst.VIMForm != "" && s.form != inst.VIMForm { // the entry may have been removed
 		err = s.findGone(ctx, inst, err)
 	}
