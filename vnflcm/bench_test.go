@@ -125,7 +125,7 @@ func (tenSteps) Hooks() vnflcm.Hooks {
 
 func benchManager(b *testing.B, store vnflcm.Store, change func(*vnflcm.Config)) *vnflcm.Manager {
 	b.Helper()
-	cfg := vnflcm.Config{Store: store, Key: testKey, Packages: toyPackage("cluster"),
+	cfg := vnflcm.Config{Store: store, Key: testKey, Packages: toyPackage("cluster"), Limit: 1000,
 		Infra: map[string]vnflcm.InfraDriver{"toy": idle{}}, Mgmt: map[string]vnflcm.MgmtDriver{"cluster": tenSteps{}}}
 	if change != nil {
 		change(&cfg)

@@ -31,19 +31,27 @@ func poll(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// renewals waits until the process has renewed its lease that often.
+// renewals waits until every process has renewed its lease that often.
 func (x *toys) renewals(n int64) {
 	x.t.Helper()
-	var first int64
-	poll(x.t, "the lease is renewed", func() bool {
-		r, err := x.cfg.Store.Get(x.t.Context(), "process", x.cfg.Owner)
-		if err != nil {
-			return false
+	versions := func() map[string]int64 {
+		out := map[string]int64{}
+		list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: "process"})
+		must(x.t, err)
+		for _, r := range list {
+			out[r.ID] = r.Version
 		}
-		if first == 0 {
-			first = r.Version
+		return out
+	}
+	first := versions()
+	poll(x.t, "the leases are renewed", func() bool {
+		now := versions()
+		for id, version := range first {
+			if now[id] < version+n {
+				return false
+			}
 		}
-		return r.Version >= first+n
+		return len(first) > 0
 	})
 }
 
@@ -88,11 +96,11 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// other is a Manager in another process: the same composition under another name.
+// other is a Manager of the same composition in another process.
 func (x *toys) other(change func(*vnflcm.Config)) *toys {
 	x.t.Helper()
 	y := &toys{t: x.t, world: x.world, cfg: x.cfg}
-	y.cfg.Owner, y.cfg.Intercept = "other", nil
+	y.cfg.Intercept = nil
 	if change != nil {
 		change(&y.cfg)
 	}
@@ -100,7 +108,7 @@ func (x *toys) other(change func(*vnflcm.Config)) *toys {
 	return y
 }
 
-func TestOtherProcessCannotResumeWhileTheFirstLives(t *testing.T) {
+func TestOtherProcessTakesNothingWhileTheFirstLives(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
@@ -109,12 +117,7 @@ func TestOtherProcessCannotResumeWhileTheFirstLives(t *testing.T) {
 		must(t, err)
 		<-g.reached
 		y := x.other(nil)
-		for range 2 {
-			if resumed, _, err := y.Resume(t.Context()); err != nil || len(resumed) > 0 {
-				t.Errorf("the other process resumed %v (%v)", resumed, err)
-			}
-			x.renewals(3)
-		}
+		y.renewals(6)
 		wantIs(t, y.Retry(t.Context(), opID), vnflcm.ErrState)
 
 		waited := make(chan error)
@@ -169,10 +172,6 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 
 		x.cfg = healthy
 		y := x.other(nil)
-		_, observed, err := y.Resume(t.Context())
-		if diff := cmp.Diff([]string{opID}, observed); err != nil || diff != "" {
-			t.Fatalf("Resume: %v, observed:\n%s", err, diff)
-		}
 		y.wait(opID, nil, vnflcm.Completed)
 		before := y.records()
 		fence.Cut(false)
@@ -185,7 +184,7 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 	})
 }
 
-func TestCloseLeavesProcessingForResume(t *testing.T) {
+func TestCloseLeavesProcessingForTheNext(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
 	g := x.holdAt("instantiate_end/join/worker-1")
@@ -206,14 +205,8 @@ func TestCloseLeavesProcessingForResume(t *testing.T) {
 	}
 	_, err = x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	wantIs(t, err, vnflcm.ErrShutdown)
-	_, _, err = x.Resume(t.Context())
-	wantIs(t, err, vnflcm.ErrShutdown)
 
-	y := x.other(nil) // under another name: the lease was given back
-	resumed, _, err := y.Resume(t.Context())
-	if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
-		t.Fatalf("Resume: %v\n%s", err, diff)
-	}
+	y := x.other(nil) // the operation was given up
 	y.wait(opID, nil, vnflcm.Completed)
 	for key, n := range y.world.done {
 		if n != 1 {
@@ -239,8 +232,8 @@ func TestCloseGivesUpWaiting(t *testing.T) {
 	close(g.open)
 }
 
-// TestResumePassesOverDamagedRecords: one record that cannot be read keeps no other operation from going on.
-func TestResumePassesOverDamagedRecords(t *testing.T) {
+// TestTakeoverPassesOverDamagedRecords: one record that cannot be read keeps no other operation from going on.
+func TestTakeoverPassesOverDamagedRecords(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newToys(t, nil)
@@ -255,13 +248,6 @@ func TestResumePassesOverDamagedRecords(t *testing.T) {
 		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
 		x.cfg.Intercept, x.cfg.LeaseTTL = nil, shortTTL
 		x.start()
-		resumed, observed, err := x.Resume(t.Context())
-		if diff := cmp.Diff([]string{opID}, resumed); err != nil || diff != "" {
-			t.Errorf("resumed: %v\n%s", err, diff)
-		}
-		if diff := cmp.Diff([]string{"0"}, observed); diff != "" {
-			t.Errorf("observed:\n%s", diff)
-		}
 		x.wait(opID, nil, vnflcm.Completed)
 		poll(t, "the unreadable operation is parked", func() bool {
 			now, err := x.cfg.Store.Get(t.Context(), "claim", "0")
@@ -284,6 +270,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	_, err := vnflcm.New(t.Context(), good)
+	m, err := vnflcm.New(t.Context(), good)
 	must(t, err)
+	closeManager(t, m)
 }

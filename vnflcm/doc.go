@@ -23,9 +23,8 @@
 //
 // An operation that fails is in FAILED_TEMP and keeps its instance locked until Retry continues it, Rollback
 // undoes it or Fail gives it up (SOL003 v2.6.1 5.6.2.2). Its ProblemDetails name the step, the host and the
-// command. A process that dies leaves its operations as they are. Another process on the same Store continues them: it
-// calls Resume when it starts, and later takes up further operations by itself. Finished steps are not repeated,
-// because drivers journal them.
+// command. A process that dies leaves its operations as they are. Another Manager on the same Store continues them, in a process that
+// runs already or in the next one of the same program. Finished steps are not repeated, because drivers journal them.
 //
 // # Writing a driver
 //

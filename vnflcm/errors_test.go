@@ -90,7 +90,7 @@ func TestShutdownOfAnotherManagerIsAFailure(t *testing.T) {
 	}
 }
 
-// TestLostFinalWrite: the outcome cannot be written; Wait says so, and Resume finds the end again.
+// TestLostFinalWrite: the outcome cannot be written; Wait says so, and the next process finds the end again.
 func TestLostFinalWrite(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -114,8 +114,7 @@ func TestLostFinalWrite(t *testing.T) {
 	}
 	x.cfg = healthy
 	x.start()
-	_, _, err = x.Resume(t.Context())
-	x.wait(opID, err, vnflcm.Completed)
+	x.wait(opID, nil, vnflcm.Completed)
 }
 
 func cancelled(t *testing.T) context.Context {

@@ -34,7 +34,7 @@ func (s *shift) work(ctx context.Context) error {
 func TestExclusively(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL, cfg.Owner = shortTTL, "" })
+		x := newToys(t, func(cfg *vnflcm.Config) { cfg.LeaseTTL = shortTTL })
 		fence := &storetest.Fence{Store: x.cfg.Store}
 		cut := x.other(func(cfg *vnflcm.Config) { cfg.Store = fence })
 		var wg sync.WaitGroup
@@ -73,8 +73,6 @@ func TestExclusively(t *testing.T) {
 		last := newShift()
 		finish := make(chan struct{})
 		other := x.other(nil)
-		_, _, err := other.Resume(t.Context()) // it also looks for operations to take over
-		must(t, err)
 		wg.Go(func() {
 			err := other.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
 				close(last.began)

@@ -184,8 +184,6 @@ func (x *issued) later(d time.Duration) {
 	closeManager(x.t, x.Manager)
 	time.Sleep(d)
 	x.start()
-	_, _, err := x.Resume(x.t.Context())
-	must(x.t, err)
 	time.Sleep(settled)
 }
 
@@ -195,8 +193,6 @@ func (x *issued) run(d time.Duration) {
 	m, err := vnflcm.New(x.t.Context(), x.cfg)
 	must(x.t, err)
 	x.Manager = m
-	_, _, err = m.Resume(x.t.Context())
-	must(x.t, err)
 	time.Sleep(d)
 	closeManager(x.t, m)
 }
@@ -557,11 +553,8 @@ func TestAnnouncedByOneProcess(t *testing.T) {
 		stored, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "certificates"})
 		must(t, err)
 		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Delete: stored})) // so that they are due
-		for _, owner := range []string{"a", "b", "c"} {
-			y := x.other(func(c *vnflcm.Config) { c.Owner = owner })
-			_, _, err := y.Resume(t.Context())
-			must(t, err)
-			x.Manager = y.Manager
+		for range 3 {
+			x.Manager = x.other(nil).Manager
 		}
 		await(t, "all are announced", func() bool {
 			read := 0

@@ -5,7 +5,6 @@ package vnflcm_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
 )
 
-// TestFleet has four real processes serve operations from one PostgreSQL, which this process accepts. While they work,
+// TestFleet has four real processes share the operations of one PostgreSQL, which this process accepts. While they work,
 // the processes are killed, stopped beyond their TTL and started again at random, and the server is restarted twice.
 // Every operation ends once. VNFKIT_FLEET is the duration (default 1m), with ten operations in three seconds.
 func TestFleet(t *testing.T) {
@@ -70,7 +69,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d operations; %d processes killed, %d stopped", len(accepted), f.Killed, f.Stopped)
 }
 
-// serveProcess is a child process that serves until its standard input ends.
+// serveProcess is a child process that works until its standard input ends.
 func serveProcess(ctx context.Context, name, dir string, open func(context.Context) (closableStore, error)) error {
 	var store closableStore
 	for deadline := time.Now().Add(patience); store == nil; time.Sleep(20 * time.Millisecond) {
@@ -82,31 +81,17 @@ func serveProcess(ctx context.Context, name, dir string, open func(context.Conte
 		}
 	}
 	defer func() { _ = store.Close() }()
+	cfg := processConfig(dir, store, name)
+	cfg.Limit = 16
 	var m *vnflcm.Manager
 	for deadline := time.Now().Add(patience); m == nil; time.Sleep(20 * time.Millisecond) {
 		var err error
-		if m, err = vnflcm.New(ctx, processConfig(dir, store, name)); err != nil && time.Now().After(deadline) {
+		if m, err = vnflcm.New(ctx, cfg); err != nil && time.Now().After(deadline) {
 			return err
 		}
 	}
-	serving, stop := context.WithCancel(ctx)
-	defer stop()
-	served := make(chan error, 1)
-	go func() {
-		for {
-			err := m.Serve(serving, vnflcm.ServeOptions{Limit: 16})
-			if !errors.Is(err, vnflcm.ErrStore) {
-				served <- err
-				return
-			}
-		}
-	}()
 	fmt.Println("ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	stop()
-	if err := <-served; !errors.Is(err, context.Canceled) {
-		return err
-	}
 	closing, done := context.WithTimeout(ctx, patience)
 	defer done()
 	return m.Close(closing)

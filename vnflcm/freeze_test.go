@@ -169,7 +169,8 @@ func newFreezer(t *testing.T, store vnflcm.Store, packages vnflcm.Packages) *fre
 	w := newWorld()
 	f.toys = newToys(t, func(cfg *vnflcm.Config) {
 		*cfg = frozenConfig(w)
-		cfg.Store, cfg.Packages, cfg.Key, cfg.Owner, cfg.NewID = f.fence, packages, testKey, "first", f.newID
+		cfg.Store, cfg.Packages, cfg.Key, cfg.NewID = f.fence, packages, testKey, f.newID
+		cfg.LeaseTTL = time.Second // TestFrozen waits for its end
 		cfg.Mgmt["cluster"].(*frozenCluster).renewal = errCut
 		grant := cfg.Granter
 		cfg.Granter = granter(func(ctx context.Context, r vnflcm.GrantRequest) (*vnflcm.Grant, error) {
@@ -235,10 +236,10 @@ func (f *freezer) die() {
 }
 
 // become makes the Manager of another process.
-func (f *freezer) become(owner string, change func(*vnflcm.Config)) {
+func (f *freezer) become(change func(*vnflcm.Config)) {
 	f.t.Helper()
 	f.fence = &storetest.Fence{Store: f.store}
-	f.cfg.Store, f.cfg.Owner = f.fence, owner
+	f.cfg.Store = f.fence
 	change(&f.cfg)
 	f.start()
 }
@@ -280,9 +281,8 @@ func (f *freezer) useFirstProcess() {
 // useSecondProcess has another process make instances, which seals under the current key and reads the old one.
 func (f *freezer) useSecondProcess() {
 	t, ctx := f.t, f.t.Context()
-	f.become("second", func(cfg *vnflcm.Config) {
+	f.become(func(cfg *vnflcm.Config) {
 		cfg.Key, cfg.OldKeys = otherKey, [][]byte{testKey}
-		cfg.LeaseTTL = time.Second // TestFrozen waits for its end
 	})
 	f.makeFull()
 	id := f.createNamed("cancelled")
@@ -302,14 +302,13 @@ func (f *freezer) useSecondProcess() {
 		})
 	})
 	<-leased
-	f.others.Go(func() { _ = f.Serve(ctx, vnflcm.ServeOptions{Limit: 99}) })
 	f.unfinished(1)
 	f.die()
 }
 
 // useLastProcess has a process that works on no operation accept requests.
 func (f *freezer) useLastProcess() {
-	f.become("api", func(cfg *vnflcm.Config) { cfg.AcceptOnly = true })
+	f.become(func(cfg *vnflcm.Config) { cfg.AcceptOnly = true })
 	for _, opID := range f.cancelled {
 		must(f.t, f.Cancel(f.t.Context(), opID, vnflcm.CancelGraceful))
 	}

@@ -21,7 +21,7 @@ type Performed struct {
 	// Attempt counts the times that a process has worked on the operation: 1, and one more after each retry, rollback and
 	// takeover.
 	Attempt int    `json:"attempt"`
-	Process string `json:"process"` // its Config.Owner
+	Process string `json:"process"` // a random id, which the log of the process has at its beginning
 	// Failed says that the run failed. Code is the first code of its error, if that has one.
 	Failed bool `json:"failed,omitempty"`
 	Code   Code `json:"code,omitempty"`

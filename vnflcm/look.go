@@ -18,7 +18,7 @@ const (
 
 var errLook = fmt.Errorf("no answer within %v", lookLimit)
 
-// startCertificates starts to look at certificates, if a driver reads them, and to renew them in the window. m.mu is held.
+// startCertificates starts to look at certificates, if a driver reads them, and to renew them in the window.
 func (m *Manager) startCertificates(ctx context.Context) {
 	if !m.readsCertificates() {
 		return

@@ -41,9 +41,9 @@ func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	t.Helper()
 	w := newWorld()
 	cfg := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"),
-		Infra: map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}},
-		Mgmt:  map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: w}},
-		Owner: "test", LeaseTTL: time.Minute}
+		Infra:    map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}},
+		Mgmt:     map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: w}},
+		LeaseTTL: time.Minute}
 	if change != nil {
 		change(&cfg)
 	}
@@ -54,13 +54,22 @@ func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	return x
 }
 
-// start makes a new Manager of the same composition, as a new process would.
+// start makes the Manager of the next process, of the same composition. The former process ends first.
 func (x *toys) start() {
 	x.t.Helper()
+	if x.Manager != nil {
+		closeManager(x.t, x.Manager)
+	}
 	m, err := vnflcm.New(x.t.Context(), x.cfg)
 	must(x.t, err)
 	x.Manager = m
 	x.t.Cleanup(func() { closeManager(x.t, m) })
+}
+
+// bury lets the processes that have died count as gone at once, without a wait for their LeaseTTL. No process may work on the store.
+func bury(t *testing.T, s vnflcm.Store) {
+	t.Helper()
+	deleteAll(t, s, "process")
 }
 
 // patience bounds the wait for what must happen.

@@ -60,7 +60,6 @@ func TestKeysRotate(t *testing.T) {
 	closeManager(t, x.Manager)
 
 	x.cfg.Key, x.cfg.OldKeys = otherKey, [][]byte{testKey}
-	x.cfg.Owner = "new"
 	g := x.holdAt("heal_end/join/worker-0")
 	running, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
 	must(t, err)
@@ -98,8 +97,6 @@ func TestResealLeavesRunningOperations(t *testing.T) {
 	}
 	closeManager(t, x.Manager) // it cannot read what is sealed under the new key
 	close(g.open)
-	_, _, err = y.Resume(t.Context())
-	must(t, err)
 	y.wait(opID, nil, vnflcm.Completed)
 	if left, err := y.Reseal(t.Context()); err != nil || left != 0 {
 		t.Errorf("Reseal: %d records left (%v), want 0", left, err)
@@ -136,7 +133,7 @@ func TestResealReadsOneRecord(t *testing.T) {
 	if left, err := y.Reseal(t.Context()); err != nil || left != 0 || store.largest.Load() > 2*each {
 		t.Errorf("Reseal: %d records left (%v), it has read %d bytes at once", left, err, store.largest.Load())
 	}
-	z := x.other(func(cfg *vnflcm.Config) { cfg.Key, cfg.Owner = otherKey, "z" })
+	z := x.other(func(cfg *vnflcm.Config) { cfg.Key = otherKey })
 	if list, err := z.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(list.Items) != 20 {
 		t.Errorf("%d instances (%v), want 20", len(list.Items), err)
 	}
@@ -181,7 +178,7 @@ func TestBodiesAreBound(t *testing.T) {
 		"another VNFD":           {func(r *vnflcm.Record) { r.Index.VNFD = "another" }, vnflcm.ErrUnreadable},
 		"another time":           {func(r *vnflcm.Record) { r.Index.Start++ }, vnflcm.ErrUnreadable},
 	} {
-		y := x.other(func(cfg *vnflcm.Config) { cfg.Owner, cfg.Store = name, tampering{x.cfg.Store, c.change} })
+		y := x.other(func(cfg *vnflcm.Config) { cfg.Store = tampering{x.cfg.Store, c.change} })
 		if _, err := y.Get(t.Context(), id); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}

@@ -37,18 +37,20 @@ type Config struct {
 	// NewID returns the id of a new instance or operation. Default: a random UUID.
 	NewID func() string
 
-	// Owner names this process. A Manager takes over the operations of an earlier process of the same Owner at once,
-	// without waiting for the end of its lease. Set it only if the caller can prove that the earlier process has ended,
-	// for example by a lock on a file that the process held: if two processes run under one Owner, the first can no
-	// longer work on any operation. Default: a random name.
-	Owner string
-	// AcceptOnly makes a Manager that accepts requests and works on no operation: processes that Serve, or that accept
-	// and resume operations themselves, take them up. Nor does it renew credentials of VIMs.
+	// KnownVIMs are put into the registry by New, before operations are taken up. The first one that requests
+	// without a tenant may use becomes their default.
+	KnownVIMs VimConnections
+
+	// Limit is how many operations this process works on at once. It leaves further ones to other processes, or until it has room.
+	// Default 64. With a Runner, its engine sets the limit.
+	Limit int
+	// AcceptOnly makes a Manager that accepts requests and works on no operation: other processes do. Nor does it renew credentials of
+	// VIMs. It is also for programs that only read the Store.
 	AcceptOnly bool
 	// Runner starts operations elsewhere, by RunPhase: with it this Manager takes up no operation by itself.
 	Runner Runner
 	// LeaseTTL is how long another process waits, by its own clock, without a sign of life of this process before it
-	// takes over the operations of this process. Default 15 s.
+	// takes over the operations of this process, be it the next process of the same program. Default 15 s.
 	LeaseTTL time.Duration
 	// MaxTakeovers is how often an operation is taken over from processes that ended while they worked on it, without a new
 	// journal entry or phase in between. The last two times it is suspected: first it runs beside no other suspected
@@ -62,7 +64,7 @@ type Config struct {
 	format int // the newest that this process knows; 0: newestFormat
 }
 
-// Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5). Its methods return as soon as a request is
+// Manager runs the lifecycle of VNF instances (SOL003 v2.6.1 5), from New until Close. Its methods return as soon as a request is
 // accepted, with the id of the operation; Wait waits for it. It is safe for concurrent use.
 type Manager struct {
 	cfg     Config
@@ -72,9 +74,8 @@ type Manager struct {
 	vims    VIMs
 
 	process  *process
-	watching sync.Mutex       // held while orphans are looked for; guards seen and waiting
-	seen     sightings        // of other processes
-	waiting  map[string]int64 // versions of the claims of suspected operations that cannot run beside the current ones
+	watching sync.Mutex // held while orphans are looked for; guards seen
+	seen     sightings  // of other processes
 	keeping  sync.WaitGroup
 	renewals renewals
 	looks    renewals     // at certificates, by instance
@@ -83,20 +84,22 @@ type Manager struct {
 	mu       sync.Mutex
 	runs     map[string]*run
 	outcomes outcomes
-	limit    int                // most runs at once, 0: any number
+	waiting  map[string]int64   // versions of the claims of suspected operations that cannot run beside the current ones
 	stop     context.CancelFunc // ends the goroutine that watches the store; nil before it starts
 	changed  notice             // the store may have changed
 	lost     map[string]*claim  // left without being given up, by operation
 	awaited  awaitedOperation
-	keep     context.CancelFunc // ends the goroutines that renew the lease and look for orphans; nil before they start
+	keep     context.CancelFunc // ends the goroutines that renew the lease and look for orphans; nil if there are none
 	closed   bool
 }
 
-// New returns a Manager. It starts no goroutine. From the first accepted operation or call of Resume until Close, the
-// Manager also takes up operations that other processes have left, and renews credentials of VIMs that expire
-// (VIMRenewer). ErrUnreadable: the store was written under another key, or has a format that this version does not know
-// (docs/store.md); it is unchanged. If a newer version migrates the store later, the next write and all later calls of the Manager
-// return ErrShutdown with the reason. If only the record that shows this is damaged, New writes it again and logs that.
+// New returns a Manager, which works until Close: it runs the operations that it accepts, takes up those that no process works on, the
+// oldest accepted first, and renews credentials of VIMs that expire (VIMRenewer). Processes on the same Store share the operations
+// evenly, each up to its Limit. Operations of a process that ended without Close are taken up after its LeaseTTL. Drivers and functions
+// of the Config may be called before New returns; ctx bounds only New. ErrUnreadable: the store was written under another key, or has
+// a format that this version does not know (docs/store.md); it is unchanged. If a newer version migrates the store later, the next write
+// and all later calls of the Manager return ErrShutdown with the reason. If only the record that shows this is damaged, New writes it again
+// and logs that.
 func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
@@ -110,19 +113,36 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	cfg.Store = recs.store
-	if cfg.Owner == "" {
-		cfg.Owner = uuid.NewString()
-	}
-	if err := storable("owner", cfg.Owner); err != nil {
-		return nil, err
-	}
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
+	cfg.Limit = cmp.Or(max(cfg.Limit, 0), 64)
 	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*claim{},
-		process: &process{records: recs, kind: kindProcess, owner: cfg.Owner, run: uuid.NewString(), ttl: cfg.LeaseTTL}}
+		process: &process{records: recs, kind: kindProcess, owner: uuid.NewString(), run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	recs.store.fence.report = m.reportNewer
+	if m.works() {
+		m.process.limit = cfg.Limit
+	}
+	if err := m.putKnownVIMs(ctx); err != nil {
+		return nil, err
+	}
+	m.start(ctx)
 	return m, nil
+}
+
+// putKnownVIMs registers Config.KnownVIMs.
+func (m *Manager) putKnownVIMs(ctx context.Context) error {
+	first := slices.IndexFunc(m.cfg.KnownVIMs, func(vim VimConnectionInfo) bool { return vim.UsableBy("") })
+	for i, vim := range m.cfg.KnownVIMs {
+		err := m.vims.Put(ctx, vim)
+		if err == nil && i == first {
+			err = m.vims.SetDefault(ctx, "", vim.VimID)
+		}
+		if err != nil {
+			return fmt.Errorf("KnownVIMs[%d]: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // open makes the records of the Store, and fills in the related defaults.
@@ -165,6 +185,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	for _, r := range runs {
 		r.cancel(ErrShutdown)
 	}
+	m.retire(ctx)
 	for _, r := range runs {
 		select {
 		case <-r.done:
@@ -176,6 +197,15 @@ func (m *Manager) Close(ctx context.Context) error {
 	m.disown(ctx)
 	m.process.leave(ctx)
 	return nil
+}
+
+// retire lets other processes take up the operations of this process at once, although it may take a while to end.
+func (m *Manager) retire(ctx context.Context) {
+	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/4)
+	defer done()
+	if err := m.process.retire(ctx); err != nil {
+		m.cfg.Logger.WarnContext(ctx, "other processes count this process until it has ended", "error", err)
+	}
 }
 
 // stopKeeping ends the renewal of the lease once the Manager is closed and no run needs the lease. m.mu is held.

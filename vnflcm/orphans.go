@@ -19,39 +19,14 @@ type sighting struct {
 // sightings has the sighting of each record, by its key.
 type sightings map[[2]string]sighting
 
-// Resume takes up the active operations on which no living process works, and continues them. It returns their ids as
-// taken. Operations of another process are observed: a Manager takes them up later, after it has seen no sign of life
-// of that process for its LeaseTTL. Operations of an earlier process of the same Owner, and those that a closed Manager
-// has left, are taken at once. If an operation cannot be taken up, Resume continues with the next one and joins the
-// error to err.
-func (m *Manager) Resume(ctx context.Context) (taken, observed []string, err error) {
-	if err := m.open(ctx); err != nil || !m.works() {
-		return nil, nil, err
-	}
-	return m.takeOrphans(ctx, claimFree, claimHeld)
-}
-
-// open starts the background work that Resume promises.
-func (m *Manager) open(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return ErrShutdown
-	}
-	if !m.cfg.AcceptOnly {
-		m.startKeeping(ctx)
-	}
-	return nil
-}
-
-// startKeeping starts to renew the lease, to look for orphans and to renew VIMs. m.mu is held.
-func (m *Manager) startKeeping(ctx context.Context) {
-	if m.keep != nil {
+// start begins the work of this process, which lasts until Close.
+func (m *Manager) start(ctx context.Context) {
+	if m.cfg.AcceptOnly && m.cfg.Runner == nil {
 		return
 	}
-	m.startWatchingLocked(ctx)
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // the goroutines live until Close
-	m.keep = stop
+	m.cfg.Logger.InfoContext(ctx, "the Manager works on operations", "process", m.process.owner, "limit", m.process.limit)
+	m.startWatching(ctx)
+	ctx, m.keep = context.WithCancel(context.WithoutCancel(ctx))
 	m.keeping.Go(func() { m.keepAlive(ctx) })
 	if m.cfg.Runner != nil {
 		m.keeping.Go(func() { m.watchProcesses(ctx) })
@@ -65,11 +40,14 @@ func (m *Manager) startKeeping(ctx context.Context) {
 	}
 }
 
-// keepAlive renews the lease while there are runs or the Manager serves, until ctx ends. Between renewals it looks for
+// keepAlive renews the lease while there are runs or the process takes up operations, until ctx ends. Between renewals it looks for
 // cancels when the store has changed.
 func (m *Manager) keepAlive(ctx context.Context) {
 	every := time.NewTicker(m.cfg.LeaseTTL / 4)
 	defer every.Stop()
+	if m.works() {
+		_, _ = m.process.alive(ctx) // other processes see it from now on, or from the next renewal
+	}
 	for {
 		changed := m.changed.wait()
 		select {
@@ -81,7 +59,7 @@ func (m *Manager) keepAlive(ctx context.Context) {
 			continue
 		case <-every.C:
 		}
-		if runs := m.working(); len(runs) > 0 || m.serves() {
+		if runs := m.working(); len(runs) > 0 || m.works() {
 			m.renewFor(ctx, runs)
 		}
 		m.disown(ctx)
@@ -96,12 +74,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
-}
-
-func (m *Manager) serves() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.limit > 0
 }
 
 // working returns the runs that have their claims.
@@ -157,28 +129,22 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 
 // watchOrphans takes up operations on which no process works, until ctx ends.
 func (m *Manager) watchOrphans(ctx context.Context) {
-	timer := time.NewTimer(watchEvery(m.cfg.LeaseTTL))
-	defer timer.Stop()
-	var known string
-	for {
+	every := time.NewTicker(watchEvery(m.cfg.LeaseTTL))
+	defer every.Stop()
+	for known := ""; ; {
 		changed := m.changed.wait()
-		states := []claimState{claimFree, claimHeld}
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-			if !m.serves() {
-				states = states[:1] // what another process has just accepted; one that has died is seen when the timer fires
-			}
-		case <-timer.C:
-		}
-		_, _, err := m.takeOrphans(ctx, states...)
+		err := m.takeOrphans(ctx)
 		if text := fmt.Sprint(err); err != nil && text != known && ctx.Err() == nil {
 			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
 			known = text
 		}
-		timer.Reset(watchEvery(m.cfg.LeaseTTL))
 		pause(ctx, shortest)
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-every.C:
+		}
 	}
 }
 
@@ -206,17 +172,18 @@ func (m *Manager) claims(ctx context.Context, states ...claimState) ([]seenClaim
 	return out, nil
 }
 
-// takeOrphans takes up those operations whose claims are in these states and that can be taken up now.
-func (m *Manager) takeOrphans(ctx context.Context, states ...claimState) (taken, observed []string, err error) {
+// takeOrphans takes up the operations that can be taken up now, the oldest accepted first. Claims of living processes are read too, to
+// see which process has room. If an operation cannot be taken up, takeOrphans continues with the next one.
+func (m *Manager) takeOrphans(ctx context.Context) error {
 	m.watching.Lock()
 	defer m.watching.Unlock()
-	claims, err := m.claims(ctx, states...)
-	if err != nil || len(claims) == 0 && len(states) == 1 {
-		return nil, nil, err
+	claims, err := m.claims(ctx, claimFree, claimHeld)
+	if err != nil {
+		return err
 	}
 	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	servers := m.serversOf(claims, processes)
 	var errs []error
@@ -224,37 +191,44 @@ func (m *Manager) takeOrphans(ctx context.Context, states ...claimState) (taken,
 	for _, c := range claims {
 		if c.err != nil && !m.records.keys.Has(c.stored.Body) {
 			errs = append(errs, unreadableRecord(c.stored, ErrUnreadable)) // of a process with another key, which may live
-			observed = append(observed, c.stored.ID)
 			continue
 		}
 		named = append(named, c.held.Process)
 		if m.isRunning(c.stored.ID) {
 			continue
 		}
-		holder, free := m.isFree(c, processes)
-		may, falls := false, false
-		if free {
-			may, falls = m.mayTake(servers, c.stored)
+		if holder, free := m.isFree(c, processes); free {
+			errs = append(errs, m.takeOrphan(ctx, c, holder, servers))
 		}
-		if !may {
-			observed = append(observed, c.stored.ID)
-			continue
-		}
-		end, err := m.takeUp(ctx, c, holder, falls)
-		switch end {
-		case takenUp:
-			taken = append(taken, c.stored.ID)
-		case waits:
-			observed = append(observed, c.stored.ID)
-			servers.leave(m.process.owner)
-		}
-		errs = append(errs, err)
 	}
-	if len(states) > 1 {
-		m.forgetSightings(claims, processes)
-		errs = append(errs, m.removeGone(ctx, processes, named))
+	m.forgetSightings(claims, processes)
+	return errors.Join(append(errs, m.removeGone(ctx, processes, named))...)
+}
+
+// takeOrphan takes up an operation on which no process works, if that falls to this process.
+func (m *Manager) takeOrphan(ctx context.Context, c seenClaim, holder Record, servers servers) error {
+	may, falls := m.mayTake(servers, c.stored)
+	if !may {
+		return nil
 	}
-	return taken, observed, errors.Join(errs...)
+	r, t, err := m.take(ctx, c, holder, falls)
+	switch {
+	case errors.Is(err, ErrLeased), errors.Is(err, ErrShutdown):
+		return nil
+	case err != nil:
+		return err
+	case r == nil:
+		servers.leave(m.process.owner)
+	case t.next.Convicted:
+		r.end(r.enterOutcome(r.ctx, r.rec.conviction(t))) //nolint:contextcheck // the work of the run
+	default:
+		if c.stored.Index.State == string(claimHeld) || c.stored.Version > 1 { // a process had it before
+			m.cfg.Logger.InfoContext(ctx, "the operation is taken over", "operation", c.stored.ID, "from", holder.ID, "deaths", len(t.next.Deaths))
+			m.report(OperationTaken, &r.rec.Occ)
+		}
+		go r.work()
+	}
+	return nil
 }
 
 // forgetSightings forgets records that are not there any more.
@@ -267,6 +241,8 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
 		there[p.key()] = true
 	}
 	maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return !there[key] })
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	maps.DeleteFunc(m.waiting, func(opID string, _ int64) bool { return !there[[2]string{kindClaim, opID}] })
 }
 
@@ -306,9 +282,10 @@ func find(processes []Record, owner string) Record {
 	return Record{Kind: kindProcess, ID: owner}
 }
 
-// isGone reports whether another process has shown no sign of life for its TTL.
+// isGone reports whether another process has shown no sign of life for its TTL. A process without a record has ended, or has been stopped
+// for longer than its TTL and looks at its claims before it works on.
 func (m *Manager) isGone(holder Record) bool {
-	return m.seen.stoodStill(holder, m.records.ttlOf(holder, m.cfg.LeaseTTL))
+	return holder.Version == 0 || m.seen.stoodStill(holder, m.records.ttlOf(holder, m.cfg.LeaseTTL))
 }
 
 // ttlOf returns the TTL that a process has written into its record. An unreadable record has the TTL ours.

@@ -170,13 +170,12 @@ func TestSharedParse(t *testing.T) {
 		models[op.Package.VNFD()], archives[op.Package.Archive] = true, true
 	}}}
 	x.start()
-	first := x.Manager
-	x.start()
+	second := x.other(nil)
 	var all sync.WaitGroup
 	for i := range 10 {
-		m := first
+		m := x.Manager
 		if i%2 == 0 {
-			m = x.Manager
+			m = second.Manager
 		}
 		all.Go(func() {
 			inst, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})

@@ -21,7 +21,7 @@ const (
 	ErrState          Code = "state"                 // no: the instance or operation is not in a state that allows this
 	ErrNotSupported   Code = "not-supported"         // no: the driver cannot do this
 	ErrCancelled      Code = "cancelled"             // yes: the operation was cancelled on request
-	ErrShutdown       Code = "shutdown"              // yes, by Resume: the process ended, or cannot continue, another process continues the operation
+	ErrShutdown       Code = "shutdown"              // yes, by itself: the process ended, or cannot continue, another process continues the operation
 	ErrLeased         Code = "leased"                // yes, later: another process works on the operation
 	ErrPackageChanged Code = "package-changed"       // no: the VNF package is not the one the instance was made from
 	ErrGrantRejected  Code = "grant-rejected"        // no

@@ -19,7 +19,7 @@ type process struct {
 
 	renewing sync.Mutex // held while the record is written; guards version and limit
 	version  int64
-	limit    int // more than 0 while the process serves
+	limit    int // more than 0 while the process takes up operations
 
 	mu       sync.Mutex
 	renewed  time.Time // when the latest successful renewal began; zero before the first
@@ -30,7 +30,7 @@ type process struct {
 type processRecord struct {
 	Run string        `json:"run"`
 	TTL time.Duration `json:"ttl"`
-	// Limit is how many operations the process works on at once, if it serves.
+	// Limit is how many operations the process works on at once, 0 if it takes up none.
 	Limit int `json:"limit,omitempty"`
 	// Format is the newest format of a store that the process knows. Versions that know only format 1 write none.
 	Format int `json:"format,omitempty"`
@@ -113,11 +113,14 @@ func (p *process) take(ctx context.Context, version int64) error {
 	return p.writeLocked(ctx)
 }
 
-// serve publishes how many operations this process works on at once; 0: it no longer serves.
-func (p *process) serve(ctx context.Context, limit int) error {
+// retire publishes that this process takes up no further operation, if other processes have seen it.
+func (p *process) retire(ctx context.Context) error {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
-	p.limit = limit
+	if p.limit == 0 || p.version == 0 {
+		return nil
+	}
+	p.limit = 0
 	return p.renewLocked(ctx)
 }
 

@@ -83,6 +83,7 @@ func disturbed(t *testing.T, prefix []string, disturb func(*fleettest.Process)) 
 	}
 	m, err := vnflcm.New(t.Context(), fleettest.Config(dir, store, "judge"))
 	must(t, err)
+	defer closeManager(t, m)
 	list, err := m.Instances(t.Context(), vnflcm.InstanceQuery{})
 	must(t, err)
 	var got []string
@@ -122,9 +123,6 @@ func runProcess(name, dir string) error {
 		return err
 	}
 	defer func() { _ = m.Close(ctx) }()
-	if _, _, err := m.Resume(ctx); err != nil {
-		return err
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go tellEnds(ctx, m)

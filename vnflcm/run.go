@@ -50,7 +50,7 @@ func (m *Manager) reserveLocked(ctx context.Context, opID string) (r, other *run
 		return nil, other, nil
 	}
 	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: slot{kind: kindOperation, id: opID},
-		here: m.works() && (m.limit == 0 || len(m.runs) < m.limit) && m.admits(opID, unsuspected)}
+		here: m.works() && len(m.runs) < m.cfg.Limit && m.admits(opID, unsuspected)}
 	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.claim = &claim{records: m.records, process: m.process, opID: opID, kind: kindInstance, running: r.ctx,
@@ -60,9 +60,6 @@ func (m *Manager) reserveLocked(ctx context.Context, opID string) (r, other *run
 		r.cancel(err)
 	}
 	m.runs[opID] = r
-	if m.works() || m.cfg.Runner != nil {
-		m.startKeeping(ctx)
-	}
 	return r, nil, nil
 }
 

@@ -37,83 +37,76 @@ func (m *Manager) RunPhase(ctx context.Context, operationID, phase string) (next
 	if ctx.Err() != nil {
 		return phase, ended()
 	}
-	r, other, err := m.reserve(ctx, operationID)
-	if err != nil {
-		return "", err
+	next, isDue, err := m.isDue(ctx, operationID, phase)
+	var r *run
+	var t takeover
+	if isDue {
+		r, t, err = m.takeForPhase(ctx, operationID)
 	}
-	if other != nil {
-		return phase, fmt.Errorf("%w: this process is running a phase of operation %s", ErrLeased, operationID)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(ended(), err)
+	}
+	if r == nil {
+		return next, err
 	}
 	stop := context.AfterFunc(ctx, func() { r.cancel(ended()) })
 	defer stop()
-	next, err = r.single(r.ctx, phase) //nolint:contextcheck // ends with ctx, and for the causes of the run
+	if t.next.Convicted {
+		next, err = r.enterEnd(r.ctx, phase, r.rec.conviction(t)) //nolint:contextcheck // ends with ctx, and for the causes of the run
+	} else {
+		r.start()
+		next, err = r.runDue(r.ctx, phase) //nolint:contextcheck // the same
+	}
 	r.end(err)
 	return next, err
 }
 
-// single runs one phase, if it is due.
-func (r *run) single(ctx context.Context, phase string) (next string, err error) {
-	if err := r.read(ctx); err != nil {
-		return phase, causeOf(ctx, err)
-	}
-	switch due := r.rec.due(); {
-	case r.rec.Occ.OperationState.Final() || r.rec.Occ.OperationState == FailedTemp:
-		return "", r.m.why(r.m.occurrence(r.rec))
-	case slices.Contains(r.rec.Done, phase) || phase == PhaseBegin && due != PhaseBegin:
-		return due, nil
-	case phase != "" && phase != due:
-		return due, fmt.Errorf("%w: phase %q of operation %s is due, not %q", ErrState, due, r.rec.Occ.ID, phase)
-	}
-	t, err := r.seize(ctx)
+// isDue reports whether a phase is due, and otherwise which phase is.
+func (m *Manager) isDue(ctx context.Context, opID, phase string) (next string, isDue bool, err error) {
+	rec, _, err := m.operation(ctx, opID)
 	if err != nil {
-		return phase, causeOf(ctx, err)
+		return phase, false, err
 	}
-	if err := r.read(ctx); err != nil { // as the process before has left it
-		r.m.noteLost(r.claim)
-		return phase, causeOf(ctx, err)
+	switch due := rec.due(); {
+	case !rec.Occ.OperationState.active():
+		return "", false, m.why(m.occurrence(rec))
+	case slices.Contains(rec.Done, phase) || phase == PhaseBegin && due != PhaseBegin:
+		return due, false, nil
+	case phase != "" && phase != due:
+		return due, false, fmt.Errorf("%w: phase %q of operation %s is due, not %q", ErrState, due, opID, phase)
 	}
-	if t.next.Convicted {
-		return r.enterEnd(ctx, phase, r.rec.conviction(t))
-	}
-	r.start()
-	return r.runDue(ctx, phase)
+	return phase, true, nil
 }
 
-// seize takes the claim, from another process only if that has shown no sign of life for its TTL.
-func (r *run) seize(ctx context.Context) (t takeover, err error) {
-	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.opID)
+// takeForPhase takes the claim, from another process only if that is gone.
+func (m *Manager) takeForPhase(ctx context.Context, opID string) (r *run, t takeover, err error) {
+	stored, err := m.cfg.Store.Get(ctx, kindClaim, opID)
 	if err != nil {
-		return t, fmt.Errorf("claim of operation %s: %w", r.claim.opID, err)
+		return nil, t, fmt.Errorf("claim of operation %s: %w", opID, err)
 	}
 	c := seenClaim{stored: stored}
-	if c.err = r.m.records.open(stored, &c.held); c.err != nil && !r.m.records.keys.Has(stored.Body) {
-		return t, c.err // of a process with another key, which may live
+	if c.err = m.records.open(stored, &c.held); c.err != nil && !m.records.keys.Has(stored.Body) {
+		return nil, t, c.err // of a process with another key, which may live
 	}
-	processes, err := r.m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
 	if err != nil {
-		return t, err
+		return nil, t, err
 	}
-	r.m.watching.Lock()
-	holder, free := r.m.isFree(c, processes)
-	r.m.watching.Unlock()
+	m.watching.Lock()
+	holder, free := m.isFree(c, processes)
+	m.watching.Unlock()
 	if !free {
-		return t, fmt.Errorf("%w: process %q has operation %s", ErrLeased, c.held.Process, r.claim.opID)
+		return nil, t, fmt.Errorf("%w: process %q has operation %s", ErrLeased, c.held.Process, opID)
 	}
-	if t, err = r.m.examine(ctx, c); err != nil {
-		return t, err
-	}
-	if !r.m.admit(r, t.suspicion(r.m.cfg.MaxTakeovers)) {
-		return t, fmt.Errorf("%w: processes have ended while they worked on some operations, and this process may not run operation %s beside its other ones now",
-			ErrLeased, r.claim.opID)
-	}
-	err = r.m.seize(ctx, r, stored, holder, t)
-	if errors.Is(err, ErrConflict) {
-		return t, fmt.Errorf("%w: another process was faster", ErrLeased)
+	r, t, err = m.take(ctx, c, holder, true)
+	if r == nil && err == nil {
+		err = fmt.Errorf("%w: this process runs a phase of operation %s, or may not run it beside its other ones now, because processes have ended while they worked on some operations",
+			ErrLeased, opID)
 	}
 	if err == nil && c.held.State != claimFree {
-		r.m.report(OperationTaken, &r.rec.Occ)
+		m.report(OperationTaken, &r.rec.Occ)
 	}
-	return t, err
+	return r, t, err
 }
 
 // runDue runs the phase that is due now. If the caller wants another phase, another process was faster.
@@ -196,8 +189,8 @@ func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 	}
 }
 
-// isDue reports whether the Runner is to be called for a claim that has not changed, and notes that it is.
-func (s sightings) isDue(claim Record, ttl time.Duration) bool {
+// mayStart reports whether the Runner is to be called for a claim that has not changed, and notes that it is.
+func (s sightings) mayStart(claim Record, ttl time.Duration) bool {
 	if !s.stoodStill(claim, ttl<<s[claim.key()].started) {
 		return false
 	}
@@ -219,7 +212,7 @@ func (m *Manager) restart(ctx context.Context, seen sightings) error {
 	there := map[[2]string]bool{}
 	for _, c := range claims {
 		named, there[c.stored.key()] = append(named, c.held.Process), true
-		if !m.canStart(c, processes) || !seen.isDue(c.stored, m.cfg.LeaseTTL) {
+		if !m.canStart(c, processes) || !seen.mayStart(c.stored, m.cfg.LeaseTTL) {
 			continue
 		}
 		// The calls before may have taken a while.

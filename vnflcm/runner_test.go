@@ -39,8 +39,8 @@ func workers(t *testing.T, n int) (*engine, []*toys) {
 	e := &engine{}
 	x := newToys(t, func(c *vnflcm.Config) { c.Runner, c.LeaseTTL = e, shortTTL })
 	out := []*toys{x}
-	for i := range n - 1 {
-		out = append(out, x.other(func(c *vnflcm.Config) { c.Owner = "worker-" + string(rune('a'+i)) }))
+	for range n - 1 {
+		out = append(out, x.other(nil))
 	}
 	return e, out
 }

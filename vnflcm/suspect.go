@@ -205,20 +205,6 @@ func (m *Manager) await(opID string) {
 	}
 }
 
-// admit notes the suspicion of a run that is about to take its claim, if this process may work on the operation now.
-func (m *Manager) admit(r *run, level suspicion) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.admits(r.claim.opID, level) {
-		if level == isolated {
-			m.await(r.claim.opID)
-		}
-		return false
-	}
-	m.suspect(r, level)
-	return true
-}
-
 // suspect sets the suspicion of a run. m.mu is held.
 func (m *Manager) suspect(r *run, level suspicion) {
 	if m.awaited.opID == r.claim.opID {

@@ -18,7 +18,7 @@ import (
 type mortals struct {
 	*toys
 	store  vnflcm.Store
-	owner  func(life int) string
+	buried bool // a process that has died counts as gone at once
 	deadly func(vnflcm.StepInfo) bool
 
 	lives, deaths int
@@ -29,7 +29,7 @@ type mortals struct {
 
 func newMortals(t *testing.T, change func(*vnflcm.Config)) *mortals {
 	t.Helper()
-	d := &mortals{store: vnflcm.NewMemoryStore(), owner: func(int) string { return "test" }}
+	d := &mortals{store: vnflcm.NewMemoryStore(), buried: true}
 	d.toys = newToys(t, func(cfg *vnflcm.Config) {
 		onePlain(cfg)
 		cfg.Store, cfg.LeaseTTL, cfg.AcceptOnly = d.store, shortTTL, true
@@ -48,7 +48,10 @@ func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
 	d.lives++
 	d.running = map[string]bool{}
 	cfg := d.cfg
-	cfg.Store, cfg.Owner, cfg.AcceptOnly = fence, d.owner(d.lives), false
+	cfg.Store, cfg.AcceptOnly = fence, false
+	if d.buried {
+		bury(d.t, d.store)
+	}
 	cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 		d.mu.Lock()
 		d.running[s.OperationID] = true
@@ -76,8 +79,6 @@ func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
 	m, err := vnflcm.New(d.t.Context(), cfg)
 	must(d.t, err)
 	defer closeManager(d.t, m)
-	_, _, err = m.Resume(d.t.Context())
-	must(d.t, err)
 	for timeout := time.After(patience); ; {
 		select {
 		case <-dead:
@@ -130,15 +131,12 @@ func (d *mortals) left(kinds ...string) {
 // FAILED_TEMP. A retry begins to count again.
 func TestDeadlyOperation(t *testing.T) {
 	t.Parallel()
-	for name, owner := range map[string]func(int) string{
-		"same owner":   func(int) string { return "test" },
-		"other owners": func(life int) string { return fmt.Sprint("process-", life) },
-	} {
+	for name, buried := range map[string]bool{"taken over at once": true, "taken over after the TTL": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				d := newMortals(t, nil)
-				d.owner = owner
+				d.buried = buried
 				d.deadly = func(s vnflcm.StepInfo) bool { return keyOf(s) == "instantiate_end/join/worker-0" }
 				opID := d.begin()
 				for range 2 {
@@ -149,7 +147,7 @@ func TestDeadlyOperation(t *testing.T) {
 					}
 					occ, err := d.wait(opID, nil, vnflcm.FailedTemp)
 					wantIs(t, err, vnflcm.ErrProcessEnded)
-					for _, want := range []string{"4 times", "in step join worker-0 of instantiate_end", "retry the operation, roll it back or fail it", owner(d.lives - 1)} {
+					for _, want := range []string{"4 times", "in step join worker-0 of instantiate_end", "retry the operation, roll it back or fail it", "The last process was "} {
 						if !strings.Contains(occ.Error.Detail, want) {
 							t.Errorf("the detail does not say %q:\n%s", want, occ.Error.Detail)
 						}
@@ -253,7 +251,7 @@ func TestOrderlyStops(t *testing.T) {
 		opID := d.begin()
 		inStep := make(chan struct{}, 1)
 		d.deadly = func(vnflcm.StepInfo) bool { return false }
-		x := *d.toys
+		x := &toys{t: t, world: d.world, cfg: d.cfg}
 		x.cfg.AcceptOnly = false
 		for range 5 {
 			x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
@@ -265,8 +263,6 @@ func TestOrderlyStops(t *testing.T) {
 				return context.Cause(ctx)
 			}
 			x.start()
-			_, _, err := x.Resume(t.Context())
-			must(t, err)
 			<-inStep
 			closeManager(t, x.Manager)
 		}
@@ -389,7 +385,7 @@ func TestLostLeasesDoNotCount(t *testing.T) {
 					n := len(stores)
 					stores = append(stores, &unreachable{Store: store, stops: c.stops})
 					onePlain(cfg)
-					cfg.Store, cfg.Owner, cfg.LeaseTTL, cfg.MaxTakeovers = stores[n], fmt.Sprint("process-", n), shortTTL, 1
+					cfg.Store, cfg.LeaseTTL, cfg.MaxTakeovers = stores[n], shortTTL, 1
 					cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 						if s.Name != "init" {
 							return next(ctx)
@@ -417,8 +413,6 @@ func TestLostLeasesDoNotCount(t *testing.T) {
 					}
 				}()
 				opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
-				must(t, err)
-				_, _, err = y.Resume(t.Context())
 				must(t, err)
 				nextHolder := func() (n int) {
 					select {
@@ -472,7 +466,7 @@ func TestDeadlyPhase(t *testing.T) {
 			}
 			fence, dead := &storetest.Fence{Store: store}, make(chan struct{})
 			y := x.other(func(cfg *vnflcm.Config) {
-				cfg.Store, cfg.Owner = fence, fmt.Sprint("worker-", deaths)
+				cfg.Store = fence
 				cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 					if s.Name == "init" {
 						fence.Cut(true)

@@ -3,68 +3,47 @@ package vnflcm
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
-// takeUpResult is the result of an attempt to take an operation up.
-type takeUpResult int
-
-const (
-	notTakenUp takeUpResult = iota
-	takenUp
-	waits // until this process may run the operation beside its other ones
-)
-
-// takeUp continues an operation whose claim is as read, unless its holder has shown a sign of life meanwhile, or
-// another process is faster. falls: this process is to run the operation, if not now then later.
-func (m *Manager) takeUp(ctx context.Context, c seenClaim, holder Record, falls bool) (takeUpResult, error) {
-	stored := c.stored
-	if m.waitsStill(stored) {
-		return waits, nil
+// take makes this process work on an operation whose claim is as read and that no living process works on. It returns a run that has the
+// claim and has read the operation; nil if this process has a run of the operation, or may not run it beside its other ones now.
+// falls: this process is to run the operation, if not now then later. ErrLeased: the holder has shown a sign of life meanwhile,
+// or another process was faster.
+func (m *Manager) take(ctx context.Context, c seenClaim, holder Record, falls bool) (*run, takeover, error) {
+	if m.waitsStill(c.stored) {
+		return nil, takeover{}, nil
 	}
 	t, err := m.examine(ctx, c)
 	if err != nil {
-		return notTakenUp, err
+		return nil, t, err
 	}
-	r, err := m.reserveFor(ctx, stored, t.suspicion(m.cfg.MaxTakeovers), falls)
+	r, err := m.reserveFor(ctx, c.stored, t.suspicion(m.cfg.MaxTakeovers), falls)
 	if r == nil || err != nil {
-		return waits, err
+		return nil, t, err
 	}
-	if err := m.seize(ctx, r, stored, holder, t); err != nil {
+	if err = m.seize(ctx, r, c.stored, holder, t); errors.Is(err, ErrConflict) {
+		err = fmt.Errorf("%w: another process was faster to take operation %s", ErrLeased, c.stored.ID)
+	} else if err == nil {
+		err = r.readTaken(ctx)
+	}
+	if err != nil {
 		r.end(nil)
-		if errors.Is(err, ErrConflict) {
-			err = nil
-		}
-		return notTakenUp, err
+		return nil, t, err
 	}
-	if err = r.read(ctx); err != nil || !r.rec.Occ.OperationState.active() {
-		r.park(ctx, err)
-		r.end(nil)
-		return notTakenUp, err
-	}
-	if t.next.Convicted {
-		r.end(r.enterOutcome(r.ctx, r.rec.conviction(t))) //nolint:contextcheck // the work of the run
-		return notTakenUp, nil
-	}
-	if stored.Index.State == string(claimHeld) || stored.Version > 1 { // a process had it before
-		m.cfg.Logger.InfoContext(ctx, "the operation is taken over", "operation", stored.ID, "from", holder.ID, "deaths", len(t.next.Deaths))
-		m.report(OperationTaken, &r.rec.Occ)
-	}
-	go r.work()
-	return takenUp, nil
+	return r, t, nil
 }
 
-// waitsStill reports whether a suspected operation cannot be taken up for the same reason as at the last look. m.watching is held.
+// waitsStill reports whether a suspected operation cannot be taken up for the same reason as at the last look.
 func (m *Manager) waitsStill(claim Record) bool {
-	if version, is := m.waiting[claim.ID]; !is || version != claim.Version {
-		return false
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.admits(claim.ID, suspected)
+	version, is := m.waiting[claim.ID]
+	return is && version == claim.Version && !m.admits(claim.ID, suspected)
 }
 
 // reserveFor makes the run of an operation that no process works on. It returns nil if this process has a run of the operation, or may
-// not run it beside its other operations. m.watching is held.
+// not run it beside its other operations.
 func (m *Manager) reserveFor(ctx context.Context, claim Record, level suspicion, falls bool) (*run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,17 +84,28 @@ func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record, t ta
 	})
 }
 
-// park gives up a claim on an operation that cannot continue: it is missing, unreadable or not active. A store that
-// does not answer is not a reason to park.
-func (r *run) park(ctx context.Context, err error) {
+// readTaken reads an operation whose claim was taken. It parks the claim on an operation that cannot continue: it is missing, unreadable
+// or not active. If the store does not answer, the claim is given up later.
+func (r *run) readTaken(ctx context.Context) error {
+	err := r.read(ctx)
+	if err == nil && r.rec.Occ.OperationState.active() {
+		return nil
+	}
 	var b Batch
 	switch {
 	case errors.Is(err, ErrNotFound):
 		r.claim.end(&b)
-	case err == nil || errors.Is(err, ErrUnreadable):
+	case err == nil:
+		err = fmt.Errorf("%w: operation %s is %s", ErrLeased, r.claim.opID, r.rec.Occ.OperationState)
 		_ = r.claim.pass(&b, claimParked)
+	case errors.Is(err, ErrUnreadable):
+		_ = r.claim.pass(&b, claimParked)
+	default:
+		r.m.noteLost(r.claim)
+		return err
 	}
 	_ = r.claim.apply(ctx, b) // tried again when the claim is seen the next time
+	return err
 }
 
 // isRunning reports whether this process works on the operation.

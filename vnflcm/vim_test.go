@@ -361,3 +361,30 @@ func TestFromOperator(t *testing.T) {
 		})
 	}
 }
+
+// TestKnownVIMs: an operation that a Manager takes up finds the VIMs of its Config. The first one is the default.
+func TestKnownVIMs(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	g := x.holdAt("instantiate/create/worker-0")
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	<-g.reached
+	closeManager(t, x.Manager)
+	var used string
+	x.cfg.Intercept = nil
+	x.cfg.Infra = map[string]vnflcm.InfraDriver{"toy": &noting{cloud{world: x.world}, nil, func(op *vnflcm.Operation) { used = tokenOf(op.VIM) }}}
+	x.cfg.KnownVIMs = vnflcm.VimConnections{{VimID: "vim1", VimType: "toy", AccessInfo: params(t, `{"bearer_token":"new"}`)}, {VimID: "vim2", VimType: "toy"}}
+	x.start()
+	x.wait(opID, nil, vnflcm.Completed)
+	if used != "new" {
+		t.Errorf("the operation used the token %q", used)
+	}
+	if vim, err := x.VIMs().Default(t.Context(), "", "toy"); err != nil || vim.VimID != "vim1" {
+		t.Errorf("the default is %q, %v", vim.VimID, err)
+	}
+	x.cfg.KnownVIMs = vnflcm.VimConnections{{VimID: "vim1", VimType: "toy"}, {VimType: "toy"}}
+	if _, err := vnflcm.New(t.Context(), x.cfg); err == nil || !strings.Contains(err.Error(), "KnownVIMs[1]") {
+		t.Errorf("New: %v", err)
+	}
+}

@@ -30,10 +30,6 @@ func (n *notice) tell() {
 func (m *Manager) startWatching(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.startWatchingLocked(ctx)
-}
-
-func (m *Manager) startWatchingLocked(ctx context.Context) {
 	if m.watcher == nil || m.stop != nil || m.closed {
 		return
 	}

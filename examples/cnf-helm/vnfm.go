@@ -41,9 +41,10 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	v.cnfVNFD, err1 = packages.Add(ctx, o.cnf)
 	v.clusterVNFD, err2 = packages.Add(ctx, samples.Package("k8s-cluster"))
 	dir, err3 := os.MkdirTemp("", "cnf-helm-*")
+	vims, err4 := o.vims()
 	// Slow programs take a moment, so that there is something to see.
-	world, err4 := sandbox.Open(sandbox.Config{Takes: 300 * time.Millisecond}) //nolint:contextcheck // a world is closed, not cancelled
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	world, err5 := sandbox.Open(sandbox.Config{Takes: 300 * time.Millisecond}) //nolint:contextcheck // a world is closed, not cancelled
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
 	key := make([]byte, 32) // sealed data does not outlive the process
@@ -58,8 +59,9 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		Store: vnflcm.NewMemoryStore(), Key: key, Packages: vnflcm.PackagesFunc(packages.Find),
 		Infra: map[string]vnflcm.InfraDriver{"sandbox": world,
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
-		Mgmt:    map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
-		Observe: screen.Observe,
+		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+		KnownVIMs: vims,
+		Observe:   screen.Observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, pool.Close(), world.Close())
@@ -68,25 +70,18 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	v.close = func() {
 		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), world.Close(), os.RemoveAll(dir))
 	}
-	if err := v.register(ctx, o); err != nil {
-		v.close()
-		return nil, err
-	}
 	return v, nil
 }
 
-// register makes the VIMs known.
-func (v *vnfm) register(ctx context.Context, o options) error {
+// vims are where the VNFs come to.
+func (o options) vims() (vnflcm.VimConnections, error) {
 	if o.kubeconfig == "" {
-		return v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"})
+		return vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}}, nil
 	}
 	kubeconfig, err := os.ReadFile(o.kubeconfig)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	access, err := vnflcm.NewParams(map[string]string{"kubeconfig": string(kubeconfig)})
-	if err != nil {
-		return err
-	}
-	return v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: realCluster, VimType: kubernetes.VimTypeV1, AccessInfo: access})
+	return vnflcm.VimConnections{{VimID: realCluster, VimType: kubernetes.VimTypeV1, AccessInfo: access}}, err
 }

@@ -81,7 +81,7 @@ func commandLine(o *options) *cli.Program {
 	return program
 }
 
-// run finishes the work of an interrupted run, then runs the command.
+// run waits for the work of an interrupted run, then runs the command.
 func run(ctx context.Context, o options) error {
 	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "down"}, o.command) {
 		return cli.Wrong("there is no plan for the command %q", o.command)
@@ -120,17 +120,16 @@ func (o options) screen() *os.File {
 	return os.Stdout
 }
 
-// finish resumes operations of a process that died, and retries one that failed: the cloud may be well again.
+// finish waits for operations of another process or of one that died, and retries one that failed: the cloud may be well again.
 func (v *vnfm) finish(ctx context.Context) error {
-	taken, observed, err := v.Resume(ctx)
-	for _, id := range append(taken, observed...) {
-		v.screen.Title("an earlier process left operation %s unfinished: waiting for it", id)
-		_, waitErr := v.Wait(ctx, id)
-		err = errors.Join(err, waitErr)
+	active, err := v.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
+	for _, occ := range active.Items {
+		v.screen.Title("an earlier process left operation %s unfinished: waiting for it", occ.ID)
+		err = errors.Join(err, v.wait(ctx, occ.ID, nil))
 	}
-	operations, listErr := v.Operations(ctx, vnflcm.OperationQuery{})
-	for _, occ := range operations.Items {
-		if occ.OperationState == vnflcm.FailedTemp && err == nil {
+	failed, listErr := v.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.FailedTemp}})
+	for _, occ := range failed.Items {
+		if err == nil {
 			v.screen.Title("retrying operation %s, which failed: %v", occ.ID, occ.Error)
 			err = v.wait(ctx, occ.ID, v.Retry(ctx, occ.ID))
 		}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gofrs/flock"
-
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
@@ -36,42 +34,35 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		return nil, err
 	}
 	vnfdID := pkg.VNFD().ID
+	vim.VimID = "cloud"
 	key, err1 := sealing.Key(filepath.Join(o.state, "key"))
 	store, err2 := sqlite.Open(ctx, filepath.Join(o.state, "state.db"))
 	if err := errors.Join(err1, err2, pkg.Close()); err != nil {
 		return nil, err
 	}
-	// A process that has the lock knows that an earlier process of this owner has ended. A second process, for example
-	// to show a cluster while it is being set up, gets another name.
-	var owner string
-	lock := flock.New(filepath.Join(o.state, "lock"))
-	if locked, err := lock.TryLock(); err != nil {
-		return nil, err
-	} else if locked {
-		owner = "k8s-cluster"
-	}
 	heat := openstack.New(openstack.Config{UserData: map[string]openstack.UserData{ // the classes of Tacker's sample packages
 		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	pool := sshexec.NewPool(sshexec.Options{})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: store, Key: key, Owner: owner,
+		Store: store, Key: key,
 		Packages: vnflcm.DirPackages(o.pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat},
 		Mgmt: map[string]vnflcm.MgmtDriver{ // the VNFD says which
 			"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool, ConfirmWholeHeal: true}),
 			"mgmt-drivers-kubespray":  kubespray.New(kubespray.Config{Pool: pool, ConfirmWholeHeal: true}),
 		},
-		Observe: screen.Observe,
+		KnownVIMs:  vnflcm.VimConnections{vim},
+		AcceptOnly: o.plan || o.reads(), // the operations of another process, or of an earlier one, are left alone
+		Observe:    screen.Observe,
 	})
 	if err != nil {
 		return nil, err
 	}
 	v := &vnfm{Manager: manager, screen: screen, vnfdID: vnfdID}
 	v.close = func() {
-		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close(), lock.Unlock())
+		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close())
 	}
-	vim.VimID = "cloud"
-	return v, errors.Join(v.VIMs().Put(ctx, vim), v.VIMs().SetDefault(ctx, "", vim.VimID))
+	return v, nil
 }
 
 // readRequest reads the instantiate request and puts the network into it.

@@ -47,10 +47,11 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
 		Store: vnflcm.NewMemoryStore(), Key: key,
-		Packages: vnflcm.DirPackages(o.pkg),
-		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
-		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},
-		Observe:  screen.Observe,
+		Packages:  vnflcm.DirPackages(o.pkg),
+		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},
+		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}},
+		Observe:   screen.Observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, pool.Close(), world.Close())
@@ -59,7 +60,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	v.close = func() {
 		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), world.Close())
 	}
-	return v, v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"})
+	return v, nil
 }
 
 // apiVersion asks the cluster for its version where its entry in the VIM registry says that it is.

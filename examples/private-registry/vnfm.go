@@ -49,7 +49,8 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 			"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool}),
 			"mgmt-drivers-kubernetes":       kubeadm.New(kubeadm.Config{Pool: pool}),
 		},
-		Observe: screen.Observe,
+		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}},
+		Observe:   screen.Observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, pool.Close(), world.Close())
@@ -58,5 +59,5 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	v.close = func() {
 		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), world.Close())
 	}
-	return v, v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"})
+	return v, nil
 }

@@ -153,10 +153,10 @@ func live(ctx context.Context, o options) error {
 		return err
 	}
 	defer v.close()
-	unfinished, _, err := v.Resume(ctx)
-	for _, operation := range unfinished {
-		screen.Title("an earlier process left operation %s unfinished: resuming it", operation)
-		err = errors.Join(err, v.wait(ctx, operation))
+	unfinished, err := v.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing}})
+	for _, operation := range unfinished.Items {
+		screen.Title("an earlier process left operation %s unfinished: resuming it", operation.ID)
+		err = errors.Join(err, v.wait(ctx, operation.ID))
 	}
 	if err != nil {
 		return err

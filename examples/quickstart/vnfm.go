@@ -46,12 +46,15 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	}
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: store, Key: key, Owner: "quickstart", // the lock of the sandbox keeps a second one out
-		Packages:  vnflcm.DirPackages(o.pkg),
-		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},
-		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
-		Intercept: crash.PauseBefore(screen.Title, o.pauseBefore, o.state),
-		Observe:   screen.Observe,
+		Store: store, Key: key,
+		Packages:   vnflcm.DirPackages(o.pkg),
+		Infra:      map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:       map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},
+		KnownVIMs:  vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}},
+		AcceptOnly: o.plan,          // a plan does nothing, also to operations of an earlier run
+		LeaseTTL:   3 * time.Second, // the next run waits that long after a kill
+		Intercept:  crash.PauseBefore(screen.Title, o.pauseBefore, o.state),
+		Observe:    screen.Observe,
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	v.close = func() {
 		_ = errors.Join(manager.Close(context.WithoutCancel(ctx)), pool.Close(), store.Close(), world.Close())
 	}
-	return v, v.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"})
+	return v, nil
 }
 
 // readRequest reads the instantiate request. The sample is fitted to the flags, any to the sandbox.

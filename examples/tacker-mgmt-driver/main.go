@@ -102,10 +102,11 @@ func (h *host) hook(ctx context.Context, name string, in io.Reader, out io.Write
 
 // showVIM writes the entry of a cluster in the form that Tacker registers VIMs from.
 func (h *host) showVIM(ctx context.Context, instance string, out io.Writer) error {
-	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: h.store, Key: h.key, Packages: vnflcm.PackagesFunc(noPackages)})
+	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: h.store, Key: h.key, Packages: vnflcm.PackagesFunc(noPackages), AcceptOnly: true})
 	if err != nil {
 		return err
 	}
+	defer manager.Close(ctx) //nolint:errcheck // it only reads
 	entry, err := manager.VIMs().Get(ctx, "", kubeadm.VIMID(instance))
 	if err != nil {
 		return fmt.Errorf("the cluster of the VNF instance %s: %w", instance, err)

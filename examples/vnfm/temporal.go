@@ -47,14 +47,8 @@ func (w *workflows) attach(ctx context.Context, v *vnfm, managed *vnflcm.Config)
 	return nil
 }
 
-// work runs operations until ctx ends.
-func (v *vnfm) work(ctx context.Context) error {
-	if v.workflows == nil {
-		return v.Serve(ctx, vnflcm.ServeOptions{})
-	}
-	if _, _, err := v.Resume(ctx); err != nil { // starts workflows for operations that have none
-		return err
-	}
+// runWorkflows runs operations until ctx ends.
+func (v *vnfm) runWorkflows(ctx context.Context) error {
 	worker := temporal.Worker(v.workflows.client, queue, v.Manager, temporal.Options{Progress: &v.workflows.progress})
 	if err := worker.Start(); err != nil {
 		return err

@@ -173,7 +173,7 @@ func TestSharedVIMs(t *testing.T) {
 		{&shareConfig{}, map[string]bool{"": true, "north": false, "south": false}},
 	} {
 		if c.share != nil {
-			must(t, v.addVIM(ctx, vimConfig{ID: kubeadm.VIMID(cluster.ID), Share: c.share}, map[string]bool{}))
+			must(t, v.shareCluster(ctx, vimConfig{ID: kubeadm.VIMID(cluster.ID), Share: c.share}))
 		}
 		got := map[string]bool{}
 		for tenant := range c.want {

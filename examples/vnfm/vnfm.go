@@ -79,8 +79,9 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, err
 	}
 	key, err1 := v.key(ctx)
-	store, owner, err2 := v.openStore(ctx)
-	if err := errors.Join(err1, err2); err != nil {
+	store, err2 := v.openStore(ctx)
+	vims, err3 := v.config.vims()
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	if err := v.measure(ctx); err != nil {
@@ -91,7 +92,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, fmt.Errorf("maintenance: %w", err)
 	}
 	running := new(timeline.Running)
-	managed := vnflcm.Config{Maintenance: window, Store: store, Key: key, Owner: owner, Packages: vnflcm.DirPackages(c.Packages), Logger: log, Observe: running.Observe}
+	managed := vnflcm.Config{Maintenance: window, Store: store, Key: key, Packages: vnflcm.DirPackages(c.Packages), KnownVIMs: vims, Logger: log, Observe: running.Observe}
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, err
 	}
 	v.atEnd(func() error { return v.Close(context.WithoutCancel(ctx)) })
-	if err := v.addVIMs(ctx); err != nil {
+	if err := v.shareVIMs(ctx, vims); err != nil {
 		return nil, err
 	}
 	return v, v.addAPI(ctx, running)
@@ -168,20 +169,19 @@ func (v *vnfm) key(ctx context.Context) ([]byte, error) {
 	return key, err
 }
 
-// openStore opens the database. owner names this process if no other one can use the database: then operations that an
-// earlier process has left are taken up at once.
-func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string, err error) {
+// openStore opens the database.
+func (v *vnfm) openStore(ctx context.Context) (vnflcm.Store, error) {
 	if v.config.Postgres != "" {
 		store, err := postgres.Open(ctx, v.config.Postgres, postgres.Options{})
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		v.atEnd(store.Close)
-		return store, "", nil
+		return store, nil
 	}
 	lock := flock.New(filepath.Join(v.config.Data, "lock"))
 	if locked, err := lock.TryLock(); err != nil || !locked {
-		return nil, "", errors.Join(fmt.Errorf("data: another process uses %s", v.config.Data), err)
+		return nil, errors.Join(fmt.Errorf("data: another process uses %s", v.config.Data), err)
 	}
 	v.atEnd(lock.Unlock)
 	path := filepath.Join(v.config.Data, "vnfm.db")
@@ -190,10 +190,10 @@ func (v *vnfm) openStore(ctx context.Context) (store vnflcm.Store, owner string,
 	}
 	file, err := sqlite.Open(ctx, path)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	v.atEnd(file.Close)
-	return file, "vnfm", nil
+	return file, nil
 }
 
 // addDrivers adds every driver of the SDK, under the names that Tacker's packages give them.
@@ -251,40 +251,40 @@ func helmBy(policy outbound.Policy) func(cluster *rest.Config, dir string) (helm
 	}
 }
 
-// addVIMs registers the VIMs of the configuration, and shares clusters. The first VIM that a tenant may use is its default.
-func (v *vnfm) addVIMs(ctx context.Context) error {
-	list := v.config.VIMs
-	if v.config.onSandbox {
+// vims are the VIMs of the configuration.
+func (c *config) vims() (out vnflcm.VimConnections, err error) {
+	list := c.VIMs
+	if c.onSandbox {
 		list = append(slices.Clone(list), vimConfig{ID: "sandbox", Type: "sandbox"})
-		for id, kind := range v.config.Sandbox.VIMs {
+		for id, kind := range c.Sandbox.VIMs {
 			list = append(list, vimConfig{ID: id, Type: kind})
 		}
 	}
-	hasDefault := map[string]bool{}
 	for i, vim := range list {
-		if err := v.addVIM(ctx, vim, hasDefault); err != nil {
-			return fmt.Errorf("vims[%d]: %w", i, err)
+		if vim.isCluster() {
+			continue
 		}
+		info, err := vim.connection()
+		if err != nil {
+			return nil, fmt.Errorf("vims[%d]: %w", i, err)
+		}
+		out = append(out, info)
 	}
-	return nil
+	return out, nil
 }
 
-// addVIM registers a VIM, or shares a cluster. hasDefault has the tenants that have a default VIM.
-func (v *vnfm) addVIM(ctx context.Context, vim vimConfig, hasDefault map[string]bool) error {
-	if vim.isCluster() {
-		return v.shareCluster(ctx, vim)
+// shareVIMs shares clusters, and gives each tenant the first VIM of the configuration that it may use as its default.
+func (v *vnfm) shareVIMs(ctx context.Context, known vnflcm.VimConnections) error {
+	for i, vim := range v.config.VIMs {
+		if vim.isCluster() {
+			if err := v.shareCluster(ctx, vim); err != nil {
+				return fmt.Errorf("vims[%d]: %w", i, err)
+			}
+		}
 	}
-	info, err := vim.connection()
-	if err == nil {
-		err = v.VIMs().Put(ctx, info)
-	}
-	if err != nil {
-		return err
-	}
-	for _, tenant := range append([]string{""}, v.config.tenants()...) {
-		if !hasDefault[tenant] && info.UsableBy(tenant) {
-			hasDefault[tenant] = true
-			if err := v.VIMs().SetDefault(ctx, tenant, info.VimID); err != nil {
+	for _, tenant := range v.config.tenants() {
+		if i := slices.IndexFunc(known, func(info vnflcm.VimConnectionInfo) bool { return info.UsableBy(tenant) }); i >= 0 {
+			if err := v.VIMs().SetDefault(ctx, tenant, known[i].VimID); err != nil {
 				return err
 			}
 		}
@@ -308,7 +308,7 @@ func (v *vnfm) shareCluster(ctx context.Context, vim vimConfig) error {
 	return v.VIMs().Put(ctx, list[i])
 }
 
-// serve works and answers requests until ctx ends. Then it answers those that have begun, and leaves operations to the next
+// serve answers requests until ctx ends. Then it answers those that have begun, and leaves operations to the next
 // process.
 func (v *vnfm) serve(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", v.config.Listen)
@@ -325,7 +325,9 @@ func (v *vnfm) serve(ctx context.Context) error {
 	defer background.Wait()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	background.Go(func() { v.report("serving operations", v.work(work)) })
+	if v.workflows != nil {
+		background.Go(func() { v.report("running workflows", v.runWorkflows(work)) })
+	}
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
 	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
 	ended := make(chan error, 1)

@@ -238,10 +238,7 @@ func TestRollbackAfterCrash(t *testing.T) {
 			}
 			l.cluster.Heal()
 			l.cluster.Fail(cnftest.Fault{Method: http.MethodPost, Path: "/secrets", Code: http.StatusForbidden, Times: -1})
-			m := l.start()
-			if _, _, err := m.Resume(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			m := l.process(p.AttachNext)
 			_ = l.fails(op, nil)
 			l.cluster.Heal()
 			if err := m.Rollback(t.Context(), op); err != nil {

@@ -29,9 +29,12 @@ func Example() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: vnflcm.DirPackages("packages"),
+		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
 		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 	})
+	if err == nil {
+		defer manager.Close(context.Background())
+	}
 	fmt.Println(manager != nil, err)
 	// Output: true <nil>
 }
@@ -57,11 +60,12 @@ func ExampleConfig_cluster() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Owner: "example", Packages: vnflcm.DirPackages("packages"),
-		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV2: driver},
+		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
+		Infra:     map[string]vnflcm.InfraDriver{kubernetes.VimTypeV2: driver},
+		KnownVIMs: vnflcm.VimConnections{{VimID: "here", VimType: kubernetes.VimTypeV2}},
 	})
 	if err == nil {
-		err = manager.VIMs().Put(context.Background(), vnflcm.VimConnectionInfo{VimID: "here", VimType: kubernetes.VimTypeV2})
+		defer manager.Close(context.Background())
 	}
 	fmt.Println(err)
 	// Output: <nil>

@@ -93,7 +93,7 @@ func newLabOf(t *testing.T, kind string, pkgs vnflcm.Packages) *lab {
 func (l *lab) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	driver := openstack.New(l.cfg)
-	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32), Owner: "test",
+	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32),
 		Packages: l.pkgs,
 		Infra:    map[string]vnflcm.InfraDriver{l.kind: driver},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": l.mgmt},

@@ -65,7 +65,7 @@ func open(t *testing.T, c sandbox.Config) *site {
 func on(t *testing.T, world *sandbox.World, store vnflcm.Store, intercept vnflcm.Interceptor) *site {
 	t.Helper()
 	m, err := vnflcm.New(t.Context(), vnflcm.Config{
-		Store: store, Key: bytes.Repeat([]byte{1}, 32), Owner: "test", Intercept: intercept,
+		Store: store, Key: bytes.Repeat([]byte{1}, 32), Intercept: intercept,
 		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}},
@@ -223,7 +223,7 @@ func TestPlan(t *testing.T) {
 		plans[fmt.Sprint(kind, " with ", hosts)] = c
 	}}
 	s := on(t, world, vnflcm.NewMemoryStore(), nil)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: bytes.Repeat([]byte{1}, 32), Owner: "test",
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: bytes.Repeat([]byte{1}, 32),
 		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": watched}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}}})
 	if err != nil {

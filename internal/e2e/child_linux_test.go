@@ -34,6 +34,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	id, request := l.created("instantiate_sandbox.json", "simple")
 	j := job{Socket: filepath.Join(t.TempDir(), "cloud"), Store: file, Instance: id, Request: request.FlavourID}
 	serveCloud(t, j.Socket, l.cloud)
+	must(t, l.close()) // it would take the operation over
 
 	for _, program := range []string{"apt-get install", "kubeadm join"} {
 		running := l.watch("", program)
@@ -50,6 +51,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	if err := startChild(t, childJob, j).Wait(); err != nil {
 		t.Fatalf("the last child: %v", err)
 	}
+	l.process = l.start(l.store)
 	l.want(count{1, 1, 0})
 	l.checkFiles(false)
 	l.must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
@@ -124,19 +126,45 @@ func runChild[J interface {
 	return 0
 }
 
-// resumeOr resumes the operation of an earlier child process, or begins the operation if there is none.
+// resumeOr waits for the operation of an earlier child process, which the Manager takes up, or begins the operation if there is none.
 func resumeOr(ctx context.Context, m *vnflcm.Manager, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
-	resumed, _, err := m.Resume(ctx)
-	if err == nil && len(resumed) == 0 {
-		var opID string
+	opID, err := unfinished(ctx, m)
+	if err == nil && opID == "" {
 		opID, err = begin(ctx, m)
-		resumed = append(resumed, opID)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = m.Wait(ctx, resumed[0])
+	_, err = m.Wait(ctx, opID)
 	return errors.Join(err, m.Close(ctx))
+}
+
+// unfinished returns the id of the operation that an earlier process has left; "" if there is none.
+func unfinished(ctx context.Context, m *vnflcm.Manager) (string, error) {
+	list, err := m.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
+	if err != nil || len(list.Items) == 0 {
+		return "", err
+	}
+	return list.Items[0].ID, nil
+}
+
+// openAlone opens the database of a child. No other process works on it, so those that have died count as gone at once, without a wait
+// for their LeaseTTL.
+func openAlone(ctx context.Context, file string) (*sqlite.Store, error) {
+	store, err := sqlite.Open(ctx, file)
+	if err == nil {
+		err = bury(ctx, store)
+	}
+	return store, err
+}
+
+// bury removes the records of processes.
+func bury(ctx context.Context, store vnflcm.Store) error {
+	dead, err := store.List(ctx, vnflcm.Query{Kind: "process"})
+	if err == nil {
+		err = store.Apply(ctx, vnflcm.Batch{Delete: dead})
+	}
+	return err
 }
 
 // cloudOf connects to the cloud of the test process.
@@ -149,7 +177,7 @@ func cloudOf(socket string) (cloud *vminfra.Remote, pool *sshexec.Pool, end func
 }
 
 func (j job) run(ctx context.Context) (err error) {
-	store, err := sqlite.Open(ctx, j.Store)
+	store, err := openAlone(ctx, j.Store)
 	if err != nil {
 		return err
 	}

@@ -229,7 +229,7 @@ const loginGrace = 15 * time.Second
 // managerConfig returns the configuration of a Manager for the sample package on a cloud.
 func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
 	c := vnflcm.Config{
-		Store: store, Key: key, Owner: "e2e",
+		Store: store, Key: key,
 		Packages: packagesBy(packageDir, nil),
 		Infra:    map[string]vnflcm.InfraDriver{"e2e": infra},
 		Mgmt: map[string]vnflcm.MgmtDriver{driverName: kubeadm.New(kubeadm.Config{Allow: outbound.AllowAny, Pool: pool, ShortCertificates: true,

@@ -35,7 +35,7 @@ type cnfJob struct {
 }
 
 func (j cnfJob) run(ctx context.Context) (err error) {
-	store, err := sqlite.Open(ctx, j.Store)
+	store, err := openAlone(ctx, j.Store)
 	if err != nil {
 		return err
 	}
@@ -127,6 +127,7 @@ func TestCNFKilled(t *testing.T) {
 			site := cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}}
 			c := newCNF(t, store, site, cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters), cnfVNFD, "simple", mode.params)
 			j := cnfJob{Site: site, Store: file, Instance: c.id}
+			must(t, c.Close(t.Context())) // it would take the operations over
 
 			instantiate := j
 			instantiate.Instantiate = revealed(t, c.request)

@@ -149,7 +149,7 @@ func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
 	}
 	driver := kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny, SSH: pool, Dial: s.dial, Cluster: s.Cluster, Dir: s.Dir, Helm: helm,
 		Ready: cmp.Or(s.Limit, 5*time.Minute), Gone: cmp.Or(s.Limit, 5*time.Minute)})
-	return vnflcm.Config{Store: store, Key: key, Owner: "e2e", Packages: packagesBy("", s.Packages),
+	return vnflcm.Config{Store: store, Key: key, Packages: packagesBy("", s.Packages),
 		Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": scriptless{}, "mgmt-container-update": scriptless{}}, Infra: map[string]vnflcm.InfraDriver{
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver}}
 }

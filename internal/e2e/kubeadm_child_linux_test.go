@@ -110,6 +110,7 @@ func revealed(t testing.TB, r vnflcm.InstantiateVnfRequest) json.RawMessage {
 func (y *yard) killed(j yardJob, step string, after time.Duration) {
 	y.t.Helper()
 	j.Step, j.After = step, after
+	must(y.t, y.close()) // it would take the operation over
 	child := startChild(y.t, yardChildVariable, j)
 	_ = child.Wait()
 	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
@@ -122,14 +123,16 @@ func (y *yard) killed(j yardJob, step string, after time.Duration) {
 func (y *yard) finished(j yardJob) {
 	y.t.Helper()
 	begin := time.Now()
+	must(y.t, y.close())
 	if err := startChild(y.t, yardChildVariable, j).Wait(); err != nil {
 		y.t.Fatalf("the last process: %v", err)
 	}
+	y.process = y.start(y.store)
 	y.t.Logf("finished in %s", time.Since(begin).Round(10*time.Millisecond))
 }
 
 func (j yardJob) run(ctx context.Context) (err error) {
-	store, err := sqlite.Open(ctx, j.Store)
+	store, err := openAlone(ctx, j.Store)
 	if err != nil {
 		return err
 	}

@@ -209,12 +209,9 @@ func (y *yard) killedReal(server *ansibleServer, j yardJob, step, playbook strin
 	if !server.playing(y.t, playbook) {
 		y.t.Errorf("%s does not go on without its caller", playbook)
 	}
+	must(y.t, bury(y.t.Context(), y.store))
 	y.process = y.start(y.store)
-	taken, _, err := y.Resume(y.t.Context())
-	if err != nil || len(taken) != 1 {
-		y.t.Fatalf("taken up: %q, %v", taken, err)
-	}
-	y.must(taken[0], nil)
+	y.must(unfinished(y.t.Context(), y.Manager))
 	if n := server.count(y.t, playbook); n != 1 {
 		y.t.Errorf("%s was run %d times", playbook, n)
 	}

@@ -49,6 +49,7 @@ func TestVNFMIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Manager, l.id = m, inst.ID
+	must(t, m.Close(ctx)) // it would take the operations over
 	for _, c := range []struct {
 		operation, dies string
 		vnfcs           int
@@ -96,14 +97,14 @@ func TestVNFMIsKilled(t *testing.T) {
 }
 
 func (j stackJob) run(ctx context.Context) (err error) {
-	store, err := sqlite.Open(ctx, j.Store)
+	store, err := openAlone(ctx, j.Store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	driver := openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond})
 	defer driver.Close()
-	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Owner: "child", Packages: packagesIn(packageDir),
+	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Packages: packagesIn(packageDir),
 		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver}, Mgmt: map[string]vnflcm.MgmtDriver{driverName: idle{}}})
 	if err != nil {
 		return err

@@ -200,7 +200,7 @@ func packagesIn(dir string) vnflcm.Packages {
 // stackManager composes a Manager on a VIM.
 func stackManager(ctx context.Context, store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt vnflcm.MgmtDriver, vim vnflcm.VimConnectionInfo,
 	observe func(vnflcm.Event)) (*vnflcm.Manager, error) {
-	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Owner: "e2e", Observe: observe,
+	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Observe: observe,
 		Packages: packagesIn(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{openstack.VimTypeV1: infra, openstack.VimTypeV2: infra},
 		Mgmt:     map[string]vnflcm.MgmtDriver{driverName: mgmt, registryDriver: mgmt}})

@@ -80,6 +80,7 @@ type lab struct {
 	dead    map[*sshtest.Host]bool
 	cut     bool // something has cut connections
 	login   time.Duration
+	former  []*process // that have ended, one after the other
 
 	generated map[string]int // secrets that were collected, by kind
 }

@@ -107,6 +107,10 @@ func (p *lab) start(onEvent func()) (*process, *vnflcm.Manager) {
 	pr := newProcess(p.dial)
 	m := p.ProcessOver(pr.Dial, func(c *vnflcm.Config) {
 		p.addCNF(c, pr.Dial)
+		for _, former := range p.former {
+			former.AttachNext(c)
+		}
+		p.former = append(p.former, pr)
 		pr.configure(c, func() {
 			for _, h := range p.hosts() { // a step may have made new ones
 				h.OnCommand(func(sshtest.Record) { onEvent() })
@@ -148,10 +152,7 @@ func (p *lab) disturbed(op operation, id string, random *rand.Rand, events int) 
 			p.t.Logf("%s: FAILED_TEMP: %.500v", op.name, err)
 			begin = func(m *vnflcm.Manager) (string, error) { return a.opID, m.Retry(p.t.Context(), a.opID) }
 		default:
-			begin = func(m *vnflcm.Manager) (string, error) {
-				_, _, err := m.Resume(p.t.Context())
-				return a.opID, err
-			}
+			begin = func(*vnflcm.Manager) (string, error) { return a.opID, nil }
 		}
 	}
 	p.t.Fatalf("%s: the operation does not succeed, although nothing goes wrong any more. The log ends with %s", op.name, last(p.Log()))

@@ -53,13 +53,9 @@ func newRenewing(t *testing.T, flavour string) *renewing {
 }
 
 // next returns a Manager of another process, which looks at once for credentials to renew.
-func (r *renewing) next(owner string, change ...func(*vnflcm.Config)) *vnflcm.Manager {
+func (r *renewing) next(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	r.t.Helper()
-	m := r.Process(append(change, r.keepsKeys, func(c *vnflcm.Config) { c.Owner = owner })...)
-	if _, _, err := m.Resume(r.t.Context()); err != nil {
-		r.t.Fatal(err)
-	}
-	return m
+	return r.Process(append(change, r.keepsKeys)...)
 }
 
 // keepsKeys makes a process record the host keys of machines at the first login, as with a VIM that does not report host
@@ -79,9 +75,7 @@ func (q quiet) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Reso
 }
 
 // inHurry makes a process look for credentials to renew every two seconds, also after an attempt that has failed.
-func inHurry(owner string) func(*vnflcm.Config) {
-	return func(c *vnflcm.Config) { c.Owner, c.LeaseTTL = owner, 2*time.Second }
-}
+func inHurry(c *vnflcm.Config) { c.LeaseTTL = 2 * time.Second }
 
 // another waits until the entry has a token other than the first.
 func (r *renewing) another() clustertest.Entry {
@@ -145,8 +139,8 @@ func TestTokenRenewal(t *testing.T) {
 				r.stop(c.dead)
 			}
 			r.allows(r.first, c.old)
-			r.next("a")
-			r.next("b")
+			r.next()
+			r.next()
 			entry := r.renewed()
 			time.Sleep(time.Second) // in which the other process would request a token
 			if now, _ := r.Entry(kubeadm.VIMID(r.id)); r.issued.Load() != 1 || !now.Token.Equal(entry.Token) {
@@ -186,13 +180,13 @@ func TestTokenRenewalBesideHeal(t *testing.T) {
 	var meanwhile vnflcm.Secret
 	pool := sshexec.NewPool(sshexec.Options{Dial: r.World.Dial})
 	t.Cleanup(func() { _ = pool.Close() })
-	m := r.next("a", func(c *vnflcm.Config) {
+	m := r.next(func(c *vnflcm.Config) {
 		driver := kubeadm.New(kubeadm.Config{Pool: pool})
 		c.Mgmt = map[string]vnflcm.MgmtDriver{driverName: healer{driver, driver}}
 		c.Intercept = func(ctx context.Context, step vnflcm.StepInfo, do func(context.Context) error) error {
 			if step.Name == "reach" {
 				var tried sync.Map
-				fresh := r.ProcessOver(func(ctx context.Context, network, addr string) (net.Conn, error) { //nolint:contextcheck // the other process has a separate context
+				r.ProcessOver(func(ctx context.Context, network, addr string) (net.Conn, error) { //nolint:contextcheck // the other process has a separate context
 					if strings.HasPrefix(addr, first) {
 						t.Error("the renewal logs in to the new machine")
 					}
@@ -200,10 +194,7 @@ func TestTokenRenewalBesideHeal(t *testing.T) {
 						return nil, errors.New("no route")
 					}
 					return r.World.Dial(ctx, network, addr)
-				}, r.keepsKeys, inHurry("b"))
-				if _, _, err := fresh.Resume(ctx); err != nil {
-					return err
-				}
+				}, r.keepsKeys, inHurry)
 				meanwhile = r.another().Token
 			}
 			return do(ctx)
@@ -231,7 +222,7 @@ func TestTokenIsNotRenewed(t *testing.T) {
 	r := newRenewing(t, "simple")
 	r.clock.Set(0)
 	r.stop("masterNode-0")
-	r.next("a")
+	r.next()
 	want := "the credentials of the VIM cannot be renewed now"
 	for end := time.Now().Add(3 * time.Minute); !strings.Contains(r.Log(), want) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)

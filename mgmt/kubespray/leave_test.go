@@ -2,7 +2,6 @@ package kubespray_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +36,7 @@ func TestLeftRunning(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			fence := &storetest.Fence{Store: l.Store}
-			first := l.Process(func(c *vnflcm.Config) { c.Store, c.LeaseTTL, c.Owner = fence, ttl, "first" })
+			first := l.Process(func(c *vnflcm.Config) { c.Store, c.LeaseTTL = fence, ttl })
 			begun, gone, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			l.during(func() {
 				close(begun)
@@ -61,39 +60,13 @@ func TestLeftRunning(t *testing.T) {
 			if err := <-left; err != nil {
 				t.Fatal(err)
 			}
-			second := l.Process(func(c *vnflcm.Config) { c.Owner = "second" })
-			l.resumed(second, opID)
+			l.Must(opID, nil, l.Process())
 			l.onlyOnce(0)
 			if n := len(l.runs()); n != 1 {
 				t.Errorf("%d runs", n)
 			}
 		})
 	}
-}
-
-// resumed lets a Manager resume an operation as soon as no other process has its claim, and expects the operation to
-// succeed. Between two calls of Resume the Manager can take it up by itself.
-func (l *lab) resumed(m *vnflcm.Manager, opID string) {
-	l.t.Helper()
-	for {
-		ids, _, err := m.Resume(l.t.Context())
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		occ, err := m.Operation(l.t.Context(), opID)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		if slices.Contains(ids, opID) || occ.OperationState != vnflcm.Processing {
-			break
-		}
-		select {
-		case <-l.t.Context().Done():
-			l.t.Fatal("no process can resume the operation")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	l.Must(opID, nil, m)
 }
 
 // TestCancelStops checks that cancelling an operation stops its playbook.

@@ -105,7 +105,7 @@ func TestOutputAfterResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-gone
-	l.resumed(l.Manager, opID)
+	l.Must(opID, nil, l.Manager)
 	if want := []string{"INSTANTIATE cluster.yml", "INSTANTIATE cluster.yml"}; !slices.Equal(all.playbooks(), want) {
 		t.Fatalf("%q", all.playbooks())
 	}

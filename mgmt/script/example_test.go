@@ -28,6 +28,9 @@ func ExampleNew() {
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"my-script": script.New("my-script", script.Config{Pool: pool})},
 	})
+	if err == nil {
+		defer manager.Close(context.Background())
+	}
 	fmt.Println(manager != nil, err)
 	// Output: true <nil>
 }

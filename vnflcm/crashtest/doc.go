@@ -16,7 +16,7 @@
 //
 // Where such a matrix takes too long for every test run, [Sample] chooses one case of each step.
 //
-// start makes a Manager each time, on the same store and the same simulated machines, under one Owner or none. Attach and
-// AttachNext change its Config. A dead process cannot reach its store and begins no step, and [Death.End] cuts its other
+// start makes a Manager each time, on the same store and the same simulated machines. Attach and AttachNext change its Config. The
+// Manager of AttachNext continues the operation as soon as it exists. A dead process cannot reach its store and begins no step, and [Death.End] cuts its other
 // resources, such as connections. Steps in the journal must not run again: Resume reports steps that do.
 package crashtest

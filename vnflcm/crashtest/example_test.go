@@ -119,15 +119,12 @@ func (c *cloud) find(context.Context) (string, bool, error) {
 
 // start begins a process.
 func (c *cloud) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
-	config := vnflcm.Config{Store: c.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
+	config := vnflcm.Config{Store: c.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c}, KnownVIMs: vnflcm.VimConnections{{VimID: "toy", VimType: "toy"}},
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil })}
 	for _, f := range change {
 		f(&config)
 	}
 	m, err := vnflcm.New(context.Background(), config)
-	if err == nil {
-		err = m.VIMs().Put(context.Background(), vnflcm.VimConnectionInfo{VimID: "toy", VimType: "toy"})
-	}
 	if err != nil {
 		panic(err)
 	}

@@ -1,7 +1,6 @@
 package crashtest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -58,34 +57,31 @@ func At(step vnflcm.StepInfo) func(vnflcm.StepInfo) bool {
 
 // Process is a simulated process that dies. It serves one Manager, and a second one that resumes.
 type Process struct {
-	death Death
-	fence storetest.Fence
-	once  sync.Once
-	gone  chan struct{}
+	death     Death
+	fence     storetest.Fence
+	processes names // of the Manager that dies
+	once      sync.Once
+	gone      chan struct{}
 
 	mu    sync.Mutex
 	key   string            // of the step, once it has begun
 	seen  []vnflcm.StepInfo // steps that have begun
 	done  map[string]bool   // keys of the steps that are in the journal
 	rerun []vnflcm.StepInfo // of those, the ones that the next process ran
+	lost  error             // why the journal could not be removed
 }
 
 // New returns a Process that lives until its Death.
 func New(d Death) *Process {
-	return &Process{death: d, gone: make(chan struct{}), done: map[string]bool{}}
+	return &Process{death: d, processes: names{ids: map[string]bool{}}, gone: make(chan struct{}), done: map[string]bool{}}
 }
 
 // Attach connects a Manager to the process by its Config, before vnflcm.New: the Manager dies with the process.
 func (p *Process) Attach(c *vnflcm.Config) {
-	c.Owner = cmp.Or(c.Owner, owner)
 	p.fence.Store = c.Store
 	c.Store = store{&p.fence, p}
 	c.Intercept = around(p.intercept, c.Intercept)
 }
-
-// owner is what both processes are called unless their Config says: so the next one need not wait until the lease of the
-// dead has run out.
-const owner = "crashtest"
 
 // Die ends the process at once. More than one call are one.
 func (p *Process) Die() {
@@ -177,6 +173,7 @@ func (s store) Apply(ctx context.Context, b vnflcm.Batch) error {
 	if ours && slices.Contains([]Point{BeforeJournal, JournalLost}, s.p.death.Point) {
 		s.p.Die()
 	}
+	s.p.processes.add(b.Put)
 	err := s.Fence.Apply(ctx, b)
 	if err == nil {
 		s.p.journaled(journal)

@@ -5,15 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// AttachNext connects the Manager of the next process by its Config, before vnflcm.New.
+// AttachNext connects the Manager of the next process by its Config, before vnflcm.New. The next process takes the operations of the
+// dead process up at once, not after the LeaseTTL. At JournalLost, AttachNext removes the journal.
 func (p *Process) AttachNext(c *vnflcm.Config) {
-	c.Owner = cmp.Or(c.Owner, owner)
+	if p.Dead() && p.death.Point == JournalLost {
+		p.loseJournal()
+	}
+	c.Store = nextStore{c.Store, p, &names{ids: map[string]bool{}}}
 	c.Intercept = around(func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 		p.mu.Lock()
 		if p.done[s.Key()] {
@@ -24,23 +27,11 @@ func (p *Process) AttachNext(c *vnflcm.Config) {
 	}, c.Intercept)
 }
 
-// Resume lets the next process finish the operation. The error reports that the first process did not die, that the
+// Resume waits until the next process has finished the operation. The error reports that the first process did not die, that the
 // operation did not succeed, or which steps ran again although they were in the journal.
 func (p *Process) Resume(ctx context.Context, next *vnflcm.Manager, opID string) (*vnflcm.VnfLcmOpOcc, error) {
 	if !p.Dead() {
 		return nil, p.survived()
-	}
-	if p.death.Point == JournalLost {
-		if err := p.loseJournal(ctx); err != nil {
-			return nil, err
-		}
-	}
-	resumed, _, err := next.Resume(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(resumed, opID) {
-		return nil, fmt.Errorf("crashtest: operation %s is not among those resumed, %q", opID, resumed)
 	}
 	occ, err := next.Wait(ctx, opID)
 	return occ, errors.Join(err, p.repeated())
@@ -64,7 +55,7 @@ func (p *Process) survived() error {
 func (p *Process) repeated() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var errs []error
+	errs := []error{p.lost}
 	for _, s := range p.rerun {
 		errs = append(errs, fmt.Errorf("crashtest: step %s/%s on %q was in the journal and ran again", s.Phase, s.Name, s.On))
 	}
@@ -72,16 +63,14 @@ func (p *Process) repeated() error {
 }
 
 // loseJournal removes all entries.
-func (p *Process) loseJournal(ctx context.Context) error {
+func (p *Process) loseJournal() {
+	ctx := context.Background()
 	journal, err := p.fence.Store.List(ctx, vnflcm.Query{Kind: stepKind})
-	if err != nil {
-		return err
-	}
-	if err := p.fence.Store.Apply(ctx, vnflcm.Batch{Delete: journal}); err != nil {
-		return err
+	if err == nil {
+		err = p.fence.Store.Apply(ctx, vnflcm.Batch{Delete: journal})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.lost = err
 	clear(p.done)
-	return nil
 }

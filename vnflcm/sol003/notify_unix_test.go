@@ -117,8 +117,6 @@ func TestVNFMProcess(t *testing.T) {
 	_, _, err := n.Subscribe(ctx, sol003.Subscriber{API: "v1"}, sol003.SubscriptionRequest{CallbackURI: os.Getenv(killedCallback)})
 	must(t, err)
 	go func() { _ = n.Run(ctx) }()
-	_, _, err = m.Resume(ctx)
-	must(t, err)
 	ends := func(opID string, err error) string {
 		t.Helper()
 		must(t, err)
@@ -173,9 +171,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 	m, n, _ := openVNFM(t, dir, nil)
 	nfvo.setAnswer(nil)
 	send(t, n)
-	_, _, err := m.Resume(t.Context())
-	must(t, err)
-	_, err = m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
+	_, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD})
 	must(t, err)
 	want := map[any][]any{} // ids of changes by instance
 	changes, err := whenQuiet(t.Context(), m)

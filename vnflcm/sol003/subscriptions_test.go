@@ -234,6 +234,7 @@ func TestDamagedSubscription(t *testing.T) {
 	store := vnflcm.NewMemoryStore()
 	m, _, err := newManager(t.Context(), t.TempDir(), func(c *vnflcm.Config) { c.Store = store })
 	must(t, err)
+	t.Cleanup(func() { must(t, m.Close(context.Background())) })
 	n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
 	for i := range 5 {
 		req := sol003.SubscriptionRequest{CallbackURI: fmt.Sprintf("%s/%d", nfvo.URL, i)}

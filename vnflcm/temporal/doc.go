@@ -1,5 +1,5 @@
 // Package temporal runs operations as workflows of Temporal (https://temporal.io). Processes on one Store share the work, as
-// with [vnflcm.Manager.Serve]; Temporal decides which process runs which phase, shows what waits for what, and leads the
+// without it; Temporal decides which process runs which phase, shows what waits for what, and leads the
 // operations of a site to workers at that site.
 //
 //	c, err := client.Dial(client.Options{HostPort: "temporal.example:7233", Namespace: "vnfm"})

@@ -48,9 +48,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer manager.Close(context.Background())
-	if _, _, err := manager.Resume(ctx); err != nil { // starts workflows for operations that have none
-		log.Fatal(err)
-	}
 	w := temporal.Worker(c, "site-north", manager, temporal.Options{Progress: progress})
 	if err := w.Start(); err != nil {
 		log.Fatal(err)

@@ -24,6 +24,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
+	defer manager.Close(context.Background())
 	notifier := notify.New(manager, notify.Options{Allow: outbound.AllowAny}) // the NFVO of this example is on a loopback address
 	handler, err := sol003.NewHandler(manager, sol003.Options{Subscriptions: notifier, InsecureAllowAnyone: true})
 	if err != nil {

@@ -2,11 +2,12 @@ package vnflcm_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/fulltest"
@@ -14,26 +15,24 @@ import (
 )
 
 // acceptOnly is a Manager that accepts requests for others.
-func acceptOnly(c *vnflcm.Config) { c.Owner, c.AcceptOnly = "api", true }
+func acceptOnly(c *vnflcm.Config) { c.AcceptOnly = true }
+
+func works(c *vnflcm.Config) { c.AcceptOnly = false }
 
 // TestAcceptOnly accepts operations in a process that runs nothing: they wait until another process takes them up, and the
 // first sees their end at once, although it would ask only after up to two seconds.
 func TestAcceptOnly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		x := newToys(t, nil)
-		api := x.other(acceptOnly)
+		api := newToys(t, acceptOnly)
 		id := api.create()
 		opID, err := api.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		must(t, err)
-		if taken, _, err := api.Resume(t.Context()); len(taken) > 0 || err != nil {
-			t.Errorf("Resume took %v, %v", taken, err)
-		}
-		wantIs(t, api.Serve(t.Context(), vnflcm.ServeOptions{}), vnflcm.ErrProgramming)
+		time.Sleep(patience)
 		if occ, err := api.Operation(t.Context(), opID); err != nil || occ.OperationState != vnflcm.Starting {
 			t.Errorf("the operation is %v (%v)", occ, err)
 		}
-		if processes, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"}); len(processes) > 0 || err != nil {
+		if processes, err := api.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"}); len(processes) > 0 || err != nil {
 			t.Errorf("a process that runs nothing has a lease: %v, %v", processes, err)
 		}
 		ended := make(chan time.Time, 1)
@@ -42,9 +41,7 @@ func TestAcceptOnly(t *testing.T) {
 			ended <- time.Now()
 		}()
 		time.Sleep(5500 * time.Millisecond) // Wait polls every two seconds by now
-		if _, _, err := x.Resume(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		x := api.other(works)
 		occ, _ := x.wait(opID, nil, vnflcm.Completed)
 		if late := (<-ended).Sub(occ.StateEnteredTime); late != 0 {
 			t.Errorf("the end was seen after %v", late)
@@ -62,20 +59,18 @@ func TestAcceptOnly(t *testing.T) {
 func TestCancelBeforeItStarts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		x := newToys(t, nil)
-		api := x.other(acceptOnly)
+		api := newToys(t, acceptOnly)
 		opID, err := api.Instantiate(t.Context(), api.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		must(t, err)
 		must(t, api.Cancel(t.Context(), opID, vnflcm.CancelGraceful))
-		_, _, err = x.Resume(t.Context())
-		must(t, err)
+		api.other(works)
 		_, err = api.wait(opID, nil, vnflcm.RolledBack)
 		wantIs(t, err, vnflcm.ErrCancelled)
 	})
 }
 
-// TestServeShares lets one process accept operations and four serve: all are done, and the parts are nearly the same.
-func TestServeShares(t *testing.T) {
+// TestShares lets one process accept operations and four processes work: all are done, and the parts are nearly the same.
+func TestShares(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		operations, limit := 200, 60
@@ -89,15 +84,13 @@ func TestServeShares(t *testing.T) {
 		for i := range ids {
 			ids[i] = x.instantiated("plain")
 		}
-		closeManager(t, x.Manager) // it would take up free operations too, without a limit
+		closeManager(t, x.Manager) // it would take its part
 		var mu sync.Mutex
 		done := map[string]int{}
-		var serving sync.WaitGroup
-		ctx, stop := context.WithCancel(t.Context())
 		for i := range processes {
 			name := fmt.Sprint("server-", i)
-			y := x.other(func(c *vnflcm.Config) {
-				c.Owner = name
+			x.other(func(c *vnflcm.Config) {
+				c.Limit = limit
 				c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 					mu.Lock()
 					done[name]++
@@ -106,12 +99,11 @@ func TestServeShares(t *testing.T) {
 					return next(ctx)
 				}
 			})
-			serving.Go(func() {
-				if err := y.Serve(ctx, vnflcm.ServeOptions{Limit: limit}); !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
-			})
 		}
+		poll(t, "the processes see each other", func() bool {
+			list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
+			return err == nil && len(list) == processes
+		})
 		var waiting sync.WaitGroup
 		for _, id := range ids {
 			opID, err := api.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
@@ -119,8 +111,6 @@ func TestServeShares(t *testing.T) {
 			waiting.Go(func() { api.wait(opID, nil, vnflcm.Completed) })
 		}
 		waiting.Wait()
-		stop()
-		serving.Wait()
 		var parts []int
 		for _, n := range done {
 			parts = append(parts, n)
@@ -131,15 +121,17 @@ func TestServeShares(t *testing.T) {
 	})
 }
 
-// TestServeLimit holds that a process at its limit leaves what it accepts to others, or to a later time.
-func TestServeLimit(t *testing.T) {
+// TestLimit holds that a process at its limit leaves what it accepts to others, or to a later time.
+func TestLimit(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		x := newToys(t, nil)
+		x := newToys(t, acceptOnly)
 		ids := []string{x.create(), x.create(), x.create()}
 		var mu sync.Mutex
 		now, most := 0, 0
 		y := x.other(func(c *vnflcm.Config) {
+			works(c)
+			c.Limit = 2
 			c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 				count := func(n int) {
 					mu.Lock()
@@ -155,14 +147,6 @@ func TestServeLimit(t *testing.T) {
 				return next(ctx)
 			}
 		})
-		ctx, stop := context.WithCancel(t.Context())
-		served := make(chan error, 1)
-		go func() { served <- y.Serve(ctx, vnflcm.ServeOptions{Limit: 2}) }()
-		poll(t, "it serves", func() bool {
-			list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
-			return err == nil && slices.ContainsFunc(list, func(r vnflcm.Record) bool { return r.ID == "other" })
-		})
-		wantIs(t, y.Serve(t.Context(), vnflcm.ServeOptions{}), vnflcm.ErrProgramming)
 		var ops []string
 		for _, id := range ids {
 			opID, err := y.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
@@ -176,11 +160,47 @@ func TestServeLimit(t *testing.T) {
 			t.Errorf("%d operations were at work at once, want 2", most)
 		}
 		mu.Unlock()
-		stop()
-		wantIs(t, <-served, context.Canceled)
-		closed := make(chan error, 1)
-		go func() { closed <- y.Serve(t.Context(), vnflcm.ServeOptions{}) }()
-		closeManager(t, y.Manager)
-		wantIs(t, <-closed, vnflcm.ErrShutdown)
+	})
+}
+
+// TestClosingProcess: a process that closes, and waits for a driver, is no longer counted. Another process with more to do takes up at
+// once what comes.
+func TestClosingProcess(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		reached, open := make(chan string), make(chan struct{})
+		var steps atomic.Int32
+		api := newToys(t, acceptOnly)
+		busy := func(c *vnflcm.Config) {
+			works(c)
+			c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+				if steps.Add(1) <= 3 {
+					reached <- s.OperationID
+					<-open // a driver that does not listen
+				}
+				return next(ctx)
+			}
+		}
+		x, y := api.other(busy), api.other(busy)
+		var held []string
+		for _, process := range []*toys{x, y, y} {
+			_, err := process.Instantiate(t.Context(), process.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+			must(t, err)
+			held = append(held, <-reached)
+		}
+		closed := make(chan struct{})
+		go func() { defer close(closed); closeManager(t, x.Manager) }()
+		synctest.Wait()
+		begin := time.Now()
+		opID, err := api.Instantiate(t.Context(), api.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+		api.wait(opID, err, vnflcm.Completed)
+		if took := time.Since(begin); took >= time.Second { // of the bubble
+			t.Errorf("the operation took %v", took)
+		}
+		close(open)
+		<-closed
+		for _, opID := range held {
+			y.wait(opID, nil, vnflcm.Completed)
+		}
 	})
 }
