@@ -422,6 +422,7 @@ func TestMostSubscriptions(t *testing.T) {
 	nfvo := newSubscriber(t, nil)
 	m, _, err := newManager(t.Context(), t.TempDir(), nil)
 	must(t, err)
+	t.Cleanup(func() { must(t, m.Close(context.Background())) })
 	n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
 	subscribe := func(tenant string, i int) error {
 		_, existed, err := n.Subscribe(t.Context(), sol003.Subscriber{API: "v2", Tenant: tenant}, sol003.SubscriptionRequest{CallbackURI: fmt.Sprintf("%s/%d", nfvo.URL, i)})
