@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A VNF package and a request become a Kubernetes cluster, on machines that live in this process.
@@ -20,7 +21,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
 	manager := must(vnflcm.New(ctx, vnflcm.Config{
-		Store:    vnflcm.NewMemoryStore(),
+		Store:    store.NewMemory(),
 		Key:      make([]byte, 32), // seals the state: take a real one from where you keep secrets
 		Packages: vnflcm.PackagesFunc(sample.Find),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},

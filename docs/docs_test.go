@@ -22,6 +22,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,7 +54,7 @@ func newVNFMWith(t *testing.T, config sandbox.Config, pkg string) *vnfm {
 	check(t, err)
 	pool := sshexec.NewPool(sshexec.Options{Dial: v.world.Dial})
 	v.Manager, err = vnflcm.New(t.Context(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
+		Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32),
 		Packages: vnflcm.DirPackages(pkg),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": v.world},
 		Mgmt: map[string]vnflcm.MgmtDriver{

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // deployment has the values that the programs of running.md have from elsewhere.
 type deployment struct {
 	key      []byte
-	store    vnflcm.Store
+	store    store.Store
 	packages vnflcm.Packages
 	infra    map[string]vnflcm.InfraDriver
 	mgmt     map[string]vnflcm.MgmtDriver

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // AbandonedInstance lists what may be left of a VNF instance that Manager.Abandon has given up.
@@ -20,8 +22,8 @@ type AbandonedInstance struct {
 	RegisteredVIMs []string `json:"registeredVims,omitempty"`
 }
 
-func (a AbandonedInstance) index() Index {
-	return Index{Instance: a.VNF.InstanceID, VNFD: a.VNF.VnfdID, Start: a.Time.UnixNano()}
+func (a AbandonedInstance) index() store.Index {
+	return store.Index{Instance: a.VNF.InstanceID, VNFD: a.VNF.VnfdID, Start: a.Time.UnixNano()}
 }
 
 // Abandon removes a VNF instance from the Store and leaves its resources unchanged: for an instance whose VIM no longer
@@ -34,7 +36,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 		return nil, err
 	}
 	var left AbandonedInstance
-	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		inst, version, err := m.instance(ctx, instanceID)
 		if err != nil {
 			return err
@@ -43,7 +45,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 			return err
 		}
 		left = inst.remains()
-		b.Delete = append(b.Delete, Record{Kind: kindInstance, ID: instanceID, Version: version})
+		b.Delete = append(b.Delete, store.Record{Kind: kindInstance, ID: instanceID, Version: version})
 		for _, vimID := range left.RegisteredVIMs {
 			if err := m.records.put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: instanceID}); err != nil {
 				return err
@@ -61,7 +63,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 // Abandoned returns what may be left of all instances that were given up, the oldest first. Records that cannot be read are
 // named by the error (ErrUnreadable).
 func (m *Manager) Abandoned(ctx context.Context) ([]*AbandonedInstance, error) {
-	page, err := listPage(ctx, m.records, Query{Kind: kindAbandoned}, "", 0, func(a *AbandonedInstance, _ int64) (*AbandonedInstance, bool) {
+	page, err := listPage(ctx, m.records, store.Query{Kind: kindAbandoned}, "", 0, func(a *AbandonedInstance, _ int64) (*AbandonedInstance, bool) {
 		return a, true
 	})
 	return page.Items, err
@@ -82,7 +84,7 @@ func (m *Manager) failHolder(ctx context.Context, instanceID string) error {
 
 // dropLostHolder adds to b that no process works on the operation that holds the instance, if its record was removed by
 // Forget. An operation that has a record keeps the instance: the error is ErrConflict.
-func (m *Manager) dropLostHolder(ctx context.Context, b *Batch, inst *instanceRecord) error {
+func (m *Manager) dropLostHolder(ctx context.Context, b *store.Batch, inst *instanceRecord) error {
 	if inst.Holder == "" {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // abandoned returns the list of one instance that was given up, without its time.
@@ -71,7 +72,7 @@ func TestAbandon(t *testing.T) {
 				damaged, err := x.cfg.Store.Get(t.Context(), "operation", opID)
 				must(t, err)
 				damaged.Body = []byte("damaged")
-				must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{damaged}}))
+				must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{damaged}}))
 				must(t, x.Forget(t.Context(), "operation", opID))
 				return ""
 			}, want: append(three, "vm-worker-2-0")},
@@ -113,7 +114,7 @@ func TestAbandon(t *testing.T) {
 			must(t, err)
 			_, err = x.Get(t.Context(), id)
 			wantIs(t, err, vnflcm.ErrNotFound)
-			if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "state"}); err != nil || len(left) > 0 {
+			if left, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "state"}); err != nil || len(left) > 0 {
 				t.Errorf("state that is left: %v, %v", left, err)
 			}
 			if c.state != "" {

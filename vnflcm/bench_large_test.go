@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // largeInstances is how many instances the large store has, each with ten finished operations. VNFKIT_BENCH_INSTANCES
@@ -56,10 +57,10 @@ func fill(b *testing.B, m *vnflcm.Manager, instances int) (one string) {
 
 // copyRecords copies all records of some kinds from one store into another. Each is put as often as its version says,
 // because bodies are bound to it.
-func copyRecords(b *testing.B, from, to vnflcm.Store, kinds ...string) {
+func copyRecords(b *testing.B, from, to store.Store, kinds ...string) {
 	b.Helper()
 	for _, kind := range kinds {
-		list, err := from.List(b.Context(), vnflcm.Query{Kind: kind})
+		list, err := from.List(b.Context(), store.Query{Kind: kind})
 		mustBench(b, err)
 		for version := int64(0); len(list) > 0; version++ {
 			for batch := range slices.Chunk(list, 500) {
@@ -67,9 +68,9 @@ func copyRecords(b *testing.B, from, to vnflcm.Store, kinds ...string) {
 				for i := range puts {
 					puts[i].Version = version
 				}
-				mustBench(b, to.Apply(b.Context(), vnflcm.Batch{Put: puts}))
+				mustBench(b, to.Apply(b.Context(), store.Batch{Put: puts}))
 			}
-			list = slices.DeleteFunc(list, func(r vnflcm.Record) bool { return r.Version == version+1 })
+			list = slices.DeleteFunc(list, func(r store.Record) bool { return r.Version == version+1 })
 		}
 	}
 }
@@ -77,16 +78,16 @@ func copyRecords(b *testing.B, from, to vnflcm.Store, kinds ...string) {
 // BenchmarkLCMLarge measures reads of a store with 10,000 instances and 100,000 finished operations.
 func BenchmarkLCMLarge(b *testing.B) {
 	n := largeInstances(b)
-	memory := vnflcm.NewMemoryStore()
+	memory := store.NewMemory()
 	one := fill(b, benchManager(b, memory, nil), n)
-	for _, db := range databases {
-		b.Run(db.name, func(b *testing.B) {
-			store := memory
-			if db.name != "memory" {
-				store = db.open(b)
-				copyRecords(b, memory, store, "instance", "operation", "vim", "vim-default", "meta")
+	for _, database := range databases {
+		b.Run(database.name, func(b *testing.B) {
+			db := memory
+			if database.name != "memory" {
+				db = database.open(b)
+				copyRecords(b, memory, db, "instance", "operation", "vim", "vim-default", "meta")
 			}
-			m := benchManager(b, store, nil)
+			m := benchManager(b, db, nil)
 			for name, read := range map[string]func(context.Context) (int, error){
 				"operations of one instance": func(ctx context.Context) (int, error) {
 					page, err := m.Operations(ctx, vnflcm.OperationQuery{InstanceID: one})
@@ -97,8 +98,8 @@ func BenchmarkLCMLarge(b *testing.B) {
 					return len(page.Items) - 100, err
 				},
 				"nothing to take up": func(ctx context.Context) (int, error) {
-					claims, err := store.List(ctx, vnflcm.Query{Kind: "claim", States: []string{"free", "held"}})
-					_, err1 := store.List(ctx, vnflcm.Query{Kind: "process"})
+					claims, err := db.List(ctx, store.Query{Kind: "claim", States: []string{"free", "held"}})
+					_, err1 := db.List(ctx, store.Query{Kind: "process"})
 					return len(claims), errors.Join(err, err1)
 				},
 			} {

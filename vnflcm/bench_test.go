@@ -15,8 +15,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // benchWrites is how many commits an operation with ten steps may cost: the measure of BenchmarkLCM.
@@ -25,13 +26,13 @@ const benchWrites = 16
 // database is a store to measure, with the rate of bare inserts that its database commits.
 type database struct {
 	name string
-	open func(b *testing.B) vnflcm.Store
+	open func(b *testing.B) store.Store
 	// insert prepares what inserts one row and commits. It is nil where nothing is committed.
 	insert func(b *testing.B) func(ctx context.Context) error
 }
 
 var databases = []database{
-	{name: "memory", open: func(*testing.B) vnflcm.Store { return vnflcm.NewMemoryStore() }},
+	{name: "memory", open: func(*testing.B) store.Store { return store.NewMemory() }},
 	{name: "sqlite", open: openSQLiteBench, insert: insertSQLite},
 	{name: "postgres", open: openPostgresBench, insert: insertPostgres},
 }
@@ -39,7 +40,7 @@ var databases = []database{
 // servers are the PostgreSQL servers of the benchmarks that run.
 var servers = map[*testing.B]string{}
 
-func openPostgresBench(b *testing.B) vnflcm.Store {
+func openPostgresBench(b *testing.B) store.Store {
 	servers[b] = pgtest.Start(b).NewDatabase(b)
 	s, err := postgres.Open(b.Context(), servers[b], postgres.Options{})
 	mustBench(b, err)
@@ -60,7 +61,7 @@ func insertPostgres(b *testing.B) func(ctx context.Context) error {
 	}
 }
 
-func openSQLiteBench(b *testing.B) vnflcm.Store {
+func openSQLiteBench(b *testing.B) store.Store {
 	s, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"))
 	mustBench(b, err)
 	b.Cleanup(func() { mustBench(b, s.Close()) })
@@ -123,7 +124,7 @@ func (tenSteps) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-func benchManager(b *testing.B, store vnflcm.Store, change func(*vnflcm.Config)) *vnflcm.Manager {
+func benchManager(b *testing.B, store store.Store, change func(*vnflcm.Config)) *vnflcm.Manager {
 	b.Helper()
 	cfg := vnflcm.Config{Store: store, Key: testKey, Packages: toyPackage("cluster"), Limit: 1000,
 		Infra: map[string]vnflcm.InfraDriver{"toy": idle{}}, Mgmt: map[string]vnflcm.MgmtDriver{"cluster": tenSteps{}}}
@@ -211,23 +212,23 @@ func BenchmarkLCM(b *testing.B) {
 // counted counts the calls of a store that operations make. The goroutines that watch the store only list claims, processes,
 // cancels and renewals.
 type counted struct {
-	vnflcm.Store
+	store.Store
 	reads, writes atomic.Int64
 }
 
-func (c *counted) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (c *counted) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	c.reads.Add(1)
 	return c.Store.Get(ctx, kind, id)
 }
 
-func (c *counted) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (c *counted) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if !slices.Contains([]string{"claim", "process", "cancel", "renewal"}, q.Kind) {
 		c.reads.Add(1)
 	}
 	return c.Store.List(ctx, q)
 }
 
-func (c *counted) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (c *counted) Apply(ctx context.Context, b store.Batch) error {
 	c.writes.Add(1)
 	return c.Store.Apply(ctx, b)
 }
@@ -235,7 +236,7 @@ func (c *counted) Apply(ctx context.Context, b vnflcm.Batch) error {
 // TestStoreCalls holds how often an operation with ten steps calls the store.
 func TestStoreCalls(t *testing.T) {
 	t.Parallel()
-	store := &counted{Store: vnflcm.NewMemoryStore()}
+	store := &counted{Store: store.NewMemory()}
 	x := newToys(t, func(c *vnflcm.Config) {
 		c.Store, c.Infra, c.Mgmt = store, map[string]vnflcm.InfraDriver{"toy": idle{}}, map[string]vnflcm.MgmtDriver{"cluster": tenSteps{}}
 	})

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // slowLists is a Store whose lists for clients take until their context ends, while slow is set.
 type slowLists struct {
-	vnflcm.Store
+	store.Store
 	slow    atomic.Bool
 	reading atomic.Int32
 	lists   atomic.Int32
 }
 
-func (s *slowLists) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (s *slowLists) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if !q.Background {
 		return s.Store.List(ctx, q)
 	}
@@ -38,7 +39,7 @@ func (s *slowLists) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, 
 func TestListsTakeTurns(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		store := &slowLists{Store: vnflcm.NewMemoryStore()}
+		store := &slowLists{Store: store.NewMemory()}
 		x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store = store })
 		id := x.instantiated("plain")
 		store.slow.Store(true)
@@ -88,7 +89,7 @@ func TestListsTakeTurns(t *testing.T) {
 func TestPageEndsWhenBusy(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		store := &slowLists{Store: vnflcm.NewMemoryStore()}
+		store := &slowLists{Store: store.NewMemory()}
 		x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store = store })
 		for range 300 {
 			x.create()
@@ -134,7 +135,7 @@ func TestPageEndsWhenBusy(t *testing.T) {
 // TestImpossibleLists: values that no record has are not looked up, and a list of them is empty.
 func TestImpossibleLists(t *testing.T) {
 	t.Parallel()
-	store := &slowLists{Store: vnflcm.NewMemoryStore()}
+	store := &slowLists{Store: store.NewMemory()}
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store = store })
 	x.instantiated("plain")
 	instances, err := x.Instances(t.Context(), vnflcm.InstanceQuery{States: []vnflcm.InstantiationState{"BROKEN", ""}})

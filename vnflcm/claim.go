@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // claim is the right of this process to work on an operation. Its record changes only when the right passes to
@@ -38,12 +40,12 @@ type claim struct {
 // write fails, and the record is read again.
 type lockedInstance struct {
 	mu     sync.Mutex
-	record Record
+	record store.Record
 	known  bool
 }
 
 // get returns the record, which it reads if it is unknown.
-func (l *lockedInstance) get(ctx context.Context, store Store, kind, id string) (Record, error) {
+func (l *lockedInstance) get(ctx context.Context, store store.Store, kind, id string) (store.Record, error) {
 	l.mu.Lock()
 	record, known := l.record, l.known
 	l.mu.Unlock()
@@ -58,7 +60,7 @@ func (l *lockedInstance) get(ctx context.Context, store Store, kind, id string) 
 }
 
 // note stores the version of the record after a batch was applied. After an error the version is unknown.
-func (l *lockedInstance) note(kind string, b Batch, err error) {
+func (l *lockedInstance) note(kind string, b store.Batch, err error) {
 	for _, r := range b.Put {
 		if r.Kind == kind {
 			r.Version++
@@ -68,7 +70,7 @@ func (l *lockedInstance) note(kind string, b Batch, err error) {
 }
 
 // set keeps a record unless it is unknown, or a parallel step has set a later version.
-func (l *lockedInstance) set(r Record, known bool) {
+func (l *lockedInstance) set(r store.Record, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !known {
@@ -96,7 +98,9 @@ const (
 	claimHook   claimState = "hook"   // of RunHook: whether a process works on the hook is known by a lease
 )
 
-func (c claimRecord) index() Index { return Index{State: string(c.State), Start: c.Accepted} }
+func (c claimRecord) index() store.Index {
+	return store.Index{State: string(c.State), Start: c.Accepted}
+}
 
 // hold returns nil while this process may begin work on the operation. Otherwise the claim is lost: the error is
 // ErrLeased.
@@ -150,11 +154,11 @@ func (c *claim) lost(err error) error {
 // update applies the batch that build returns, if this process still has the claim; again from the start if another
 // writer changed one of the records meanwhile. While the store fails, update tries again for as long as the lease holds,
 // but at most for the TTL, and not once the run is to end.
-func (c *claim) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+func (c *claim) update(ctx context.Context, build func(context.Context, *store.Batch) error) error {
 	patient, done := context.WithTimeout(c.running, c.process.ttl)
 	defer done()
 	for tries := 0; ; tries++ {
-		var b Batch
+		var b store.Batch
 		err := build(ctx, &b)
 		conflict := false
 		if err == nil {
@@ -184,19 +188,19 @@ const retryEvery = 100 * time.Millisecond
 const maxConflicts = 1000
 
 // apply writes b. Unless b passes the claim on, it asserts it.
-func (c *claim) apply(ctx context.Context, b Batch) error {
+func (c *claim) apply(ctx context.Context, b store.Batch) error {
 	err := c.write(ctx, b)
 	c.locked.note(c.kind, b, err)
 	return err
 }
 
-func (c *claim) write(ctx context.Context, b Batch) error {
-	isClaim := func(r Record) bool { return r.Kind == kindClaim }
+func (c *claim) write(ctx context.Context, b store.Batch) error {
+	isClaim := func(r store.Record) bool { return r.Kind == kindClaim }
 	if slices.ContainsFunc(b.Delete, isClaim) {
 		return c.records.store.Apply(ctx, b)
 	}
 	if !slices.ContainsFunc(b.Put, isClaim) {
-		b.Assert = append(b.Assert, Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
+		b.Assert = append(b.Assert, store.Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
 		return c.records.store.Apply(ctx, b)
 	}
 	c.mu.Lock()
@@ -209,7 +213,7 @@ func (c *claim) write(ctx context.Context, b Batch) error {
 }
 
 // pass adds to b that the claim is in another state from then on; claimHeld: by this process.
-func (c *claim) pass(b *Batch, to claimState) error {
+func (c *claim) pass(b *store.Batch, to claimState) error {
 	next := claimRecord{State: to, Accepted: c.accepted, Run: c.process.run, Suspected: c.suspected && to != claimParked}
 	if to == claimHeld {
 		next.Process = c.process.owner
@@ -220,14 +224,14 @@ func (c *claim) pass(b *Batch, to claimState) error {
 }
 
 // end adds to b that no process needs the claim any more.
-func (c *claim) end(b *Batch) {
+func (c *claim) end(b *store.Batch) {
 	if c.epoch > 0 {
-		b.Delete = append(b.Delete, Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
+		b.Delete = append(b.Delete, store.Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
 	}
 }
 
 // changeInstance adds to b that change is made to the instance which the operation has locked.
-func (c *claim) changeInstance(ctx context.Context, b *Batch, instanceID string, change func(*instanceRecord)) error {
+func (c *claim) changeInstance(ctx context.Context, b *store.Batch, instanceID string, change func(*instanceRecord)) error {
 	inst, version, err := c.instance(ctx, instanceID)
 	if err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 const shortTTL = time.Second // only in bubbles of synctest: on a busy machine a process would lose its lease
@@ -36,7 +37,7 @@ func (x *toys) renewals(n int64) {
 	x.t.Helper()
 	versions := func() map[string]int64 {
 		out := map[string]int64{}
-		list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: "process"})
+		list, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: "process"})
 		must(x.t, err)
 		for _, r := range list {
 			out[r.ID] = r.Version
@@ -60,7 +61,7 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		const operations, renewals = 50, 4
-		store := &counted{Store: vnflcm.NewMemoryStore()}
+		store := &counted{Store: store.NewMemory()}
 		var mu sync.Mutex
 		running, finish := map[string]bool{}, make(chan struct{})
 		x := newToys(t, func(c *vnflcm.Config) {
@@ -245,7 +246,7 @@ func TestTakeoverPassesOverDamagedRecords(t *testing.T) {
 		claim, err := x.cfg.Store.Get(t.Context(), "claim", opID)
 		must(t, err)
 		claim.ID, claim.Version = "0", 0 // sealed for another id: unreadable, so that its holder counts as gone after the TTL
-		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
 		x.cfg.Intercept, x.cfg.LeaseTTL = nil, shortTTL
 		x.start()
 		x.wait(opID, nil, vnflcm.Completed)
@@ -258,7 +259,7 @@ func TestTakeoverPassesOverDamagedRecords(t *testing.T) {
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	good := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"), Logger: slog.New(slog.DiscardHandler)}
+	good := vnflcm.Config{Store: store.NewMemory(), Key: testKey, Packages: toyPackage("cluster"), Logger: slog.New(slog.DiscardHandler)}
 	for name, change := range map[string]func(*vnflcm.Config){
 		"no store":    func(c *vnflcm.Config) { c.Store = nil },
 		"no packages": func(c *vnflcm.Config) { c.Packages = nil },

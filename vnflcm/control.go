@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // cancelRequest is stored so that the process that has the operation finds it. The batch also writes the operation,
@@ -18,7 +20,7 @@ type cancelRequest struct {
 // as ROLLED_BACK, later it becomes FAILED_TEMP, unless it completes before. Cancel returns when the request is stored.
 // It returns ErrState if no process works on the operation.
 func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) error {
-	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		rec, version, err := m.operation(ctx, opID)
 		if err != nil {
 			return err
@@ -33,7 +35,7 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 		if err != nil {
 			return err
 		}
-		b.Put, b.Wake = []Record{unchanged}, true
+		b.Put, b.Wake = []store.Record{unchanged}, true
 		return m.records.put(ctx, b, kindCancel, opID, cancelRequest{Mode: mode})
 	})
 	if err != nil {
@@ -75,7 +77,7 @@ func (m *Manager) Rollback(ctx context.Context, opID string) error {
 		if err != nil {
 			return err
 		}
-		return r.enter(ctx, RollingBack, r.take, func(ctx context.Context, b *Batch) error {
+		return r.enter(ctx, RollingBack, r.take, func(ctx context.Context, b *store.Batch) error {
 			return r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { i.Resources = now })
 		})
 	})
@@ -205,7 +207,7 @@ func (r *run) readParked(ctx context.Context, verb string) error {
 }
 
 // take adds to b that this process works on the operation from then on, or that any process may.
-func (r *run) take(ctx context.Context, b *Batch) error {
+func (r *run) take(ctx context.Context, b *store.Batch) error {
 	if !r.here {
 		return r.claim.pass(b, claimFree)
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // cutPoint is where in a step the process dies.
@@ -168,15 +169,15 @@ func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, 
 }
 
 // crashed runs a scenario whose process dies at the point, resumes it in another process and returns the result.
-func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.Store, dropJournal bool) (map[string]int, end) {
+func crashed(t *testing.T, s scenario, key string, point cutPoint, db store.Store, dropJournal bool) (map[string]int, end) {
 	t.Helper()
-	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store = store })
+	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store = db })
 	id := x.create()
 	s.prepare(x, id)
 	clear(x.world.done)
 	first := x.cfg
 
-	c := &crash{key: key, point: point, store: &storetest.Fence{Store: store}}
+	c := &crash{key: key, point: point, store: &storetest.Fence{Store: db}}
 	x.world.dead, x.world.after = c.store.IsCut, afterDo
 	x.cfg.Store, x.cfg.Intercept = c.store, c.intercept
 	x.start()
@@ -189,25 +190,25 @@ func crashed(t *testing.T, s scenario, key string, point cutPoint, store vnflcm.
 	x.world.dead, x.world.after = nil, nil
 
 	if dropJournal {
-		deleteAll(t, store, "step")
+		deleteAll(t, db, "step")
 	}
 	x.cfg = first
-	bury(t, store)
+	bury(t, db)
 	x.start()
 	occ, _ := x.wait(opID, nil, vnflcm.Completed)
 	for _, kind := range []string{"step", "claim", "cancel"} {
-		if left, err := store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
+		if left, err := db.List(t.Context(), store.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}
 	return x.world.done, x.end(id, occ)
 }
 
-func deleteAll(t *testing.T, s vnflcm.Store, kind string) {
+func deleteAll(t *testing.T, s store.Store, kind string) {
 	t.Helper()
-	list, err := s.List(t.Context(), vnflcm.Query{Kind: kind})
+	list, err := s.List(t.Context(), store.Query{Kind: kind})
 	must(t, err)
-	must(t, s.Apply(t.Context(), vnflcm.Batch{Delete: list}))
+	must(t, s.Apply(t.Context(), store.Batch{Delete: list}))
 }
 
 // TestCrashAnywhereAndResume kills the process at every step of every operation, before, inside and after it,
@@ -222,7 +223,7 @@ func TestCrashAnywhereAndResume(t *testing.T) {
 				t.Fatal("the scenario has no step")
 			}
 			for _, c := range crashCases(keys, done) {
-				gotDone, got := crashed(t, s, c.key, c.point, vnflcm.NewMemoryStore(), c.dropJournal)
+				gotDone, got := crashed(t, s, c.key, c.point, store.NewMemory(), c.dropJournal)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: the end differs:\n%s", c, diff)
 				}
@@ -353,8 +354,8 @@ func (s *mortalStore) spend() {
 	}
 }
 
-func (s *mortalStore) Apply(ctx context.Context, b vnflcm.Batch) error {
-	if !slices.ContainsFunc(slices.Concat(b.Put, b.Delete), func(r vnflcm.Record) bool { return r.Kind == "process" }) {
+func (s *mortalStore) Apply(ctx context.Context, b store.Batch) error {
+	if !slices.ContainsFunc(slices.Concat(b.Put, b.Delete), func(r store.Record) bool { return r.Kind == "process" }) {
 		s.spend()
 	}
 	return s.Fence.Apply(ctx, b)
@@ -367,15 +368,15 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	s.prepare(x, id)
 	first := x.cfg
 
-	store := &mortalStore{Fence: storetest.Fence{Store: first.Store}}
-	store.writes.Store(writes)
-	x.cfg.Store, x.world.dead = store, store.IsCut
+	db := &mortalStore{Fence: storetest.Fence{Store: first.Store}}
+	db.writes.Store(writes)
+	x.cfg.Store, x.world.dead = db, db.IsCut
 	x.start()
 	if opID, err := s.begin(x, id); err == nil {
 		_, _ = x.Wait(t.Context(), opID)
 	}
 	closeManager(t, x.Manager)
-	left, x.world.dead = store.writes.Load(), nil
+	left, x.world.dead = db.writes.Load(), nil
 
 	x.cfg = first
 	bury(t, first.Store)
@@ -401,7 +402,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 		occ, _ = x.Wait(t.Context(), opID)
 	}
 	for _, kind := range []string{"step", "cancel", "claim"} {
-		if left, err := first.Store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
+		if left, err := first.Store.List(t.Context(), store.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("dead after %d writes: %d records of kind %s are left (%v)", writes, len(left), kind, err)
 		}
 	}
@@ -428,7 +429,7 @@ func TestCrashAndResumeOnSQLite(t *testing.T) {
 	}
 }
 
-func openSQLite(t *testing.T) vnflcm.Store {
+func openSQLite(t *testing.T) store.Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -446,10 +447,10 @@ func TestManyOperationsOnSQLite(t *testing.T) {
 	if !fulltest.Enabled() {
 		n = 50
 	}
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "state.db"))
 	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store, cfg.LeaseTTL = store, 10*patience })
+	t.Cleanup(func() { must(t, db.Close()) })
+	x := newToys(t, func(cfg *vnflcm.Config) { onePlain(cfg); cfg.Store, cfg.LeaseTTL = db, 10*patience })
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
@@ -468,7 +469,7 @@ func TestManyOperationsOnSQLite(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	left, err := store.List(t.Context(), vnflcm.Query{Kind: "claim"})
+	left, err := db.List(t.Context(), store.Query{Kind: "claim"})
 	if err != nil || len(left) > 0 {
 		t.Errorf("%d claims are left (%v)", len(left), err)
 	}

@@ -15,24 +15,25 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // damages are the ways in which a body is damaged. A body without the header of a sealed one could be sealed under a key that this
 // process does not have.
-var damages = map[string]func(t *testing.T, r vnflcm.Record) []byte{
-	"text":  func(*testing.T, vnflcm.Record) []byte { return []byte("damaged, and long enough to hold a nonce") },
-	"empty": func(*testing.T, vnflcm.Record) []byte { return nil },
-	"cut":   func(_ *testing.T, r vnflcm.Record) []byte { return r.Body[:len(r.Body)-10] },
-	"a bit": func(_ *testing.T, r vnflcm.Record) []byte {
+var damages = map[string]func(t *testing.T, r store.Record) []byte{
+	"text":  func(*testing.T, store.Record) []byte { return []byte("damaged, and long enough to hold a nonce") },
+	"empty": func(*testing.T, store.Record) []byte { return nil },
+	"cut":   func(_ *testing.T, r store.Record) []byte { return r.Body[:len(r.Body)-10] },
+	"a bit": func(_ *testing.T, r store.Record) []byte {
 		body := bytes.Clone(r.Body)
 		body[len(body)/2] ^= 1
 		return body
 	},
-	"no JSON": func(t *testing.T, r vnflcm.Record) []byte { return sealed(t, r, `{"a"`) },
+	"no JSON": func(t *testing.T, r store.Record) []byte { return sealed(t, r, `{"a"`) },
 }
 
 // identityOf is what the body of a record is bound to.
-func identityOf(r vnflcm.Record) (identity []byte) {
+func identityOf(r store.Record) (identity []byte) {
 	for _, n := range []int64{r.Version, r.Index.Start} {
 		identity = binary.BigEndian.AppendUint64(identity, uint64(n)) //nolint:gosec // as the Manager does
 	}
@@ -43,7 +44,7 @@ func identityOf(r vnflcm.Record) (identity []byte) {
 }
 
 // sealed returns the body of the next version of a record.
-func sealed(t *testing.T, r vnflcm.Record, clear string) []byte {
+func sealed(t *testing.T, r store.Record, clear string) []byte {
 	t.Helper()
 	ring, err := keyring.New(testKey)
 	must(t, err)
@@ -308,7 +309,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 		}},
 		"process": {kind: "process", prepare: func(p *patient, _ string) (string, func()) {
-			must(p.t, p.cfg.Store.Apply(p.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "process", ID: "dead", Body: make([]byte, 100)}}}))
+			must(p.t, p.cfg.Store.Apply(p.t.Context(), store.Batch{Put: []store.Record{{Kind: "process", ID: "dead", Body: make([]byte, 100)}}}))
 			return "dead", func() { p.resume("", "", false) }
 		}},
 		"cancel": {kind: "cancel", prepare: func(p *patient, _ string) (string, func()) {
@@ -376,7 +377,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 		}},
 		"lease": {kind: "lease", prepare: func(p *patient, _ string) (string, func()) {
-			must(p.t, p.cfg.Store.Apply(p.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "lease", ID: "work", Body: make([]byte, 100)}}}))
+			must(p.t, p.cfg.Store.Apply(p.t.Context(), store.Batch{Put: []store.Record{{Kind: "lease", ID: "work", Body: make([]byte, 100)}}}))
 			return "work", func() {
 				must(p.t, p.Exclusively(p.t.Context(), "work", func(context.Context) error { return nil }))
 			}
@@ -397,7 +398,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 		}},
 		"renewal": {kind: "renewal", prepare: func(p *patient, _ string) (string, func()) {
-			must(p.t, p.cfg.Store.Apply(p.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "renewal", ID: "made", Body: make([]byte, 100), Index: vnflcm.Index{Start: 1}}}}))
+			must(p.t, p.cfg.Store.Apply(p.t.Context(), store.Batch{Put: []store.Record{{Kind: "renewal", ID: "made", Body: make([]byte, 100), Index: store.Index{Start: 1}}}}))
 			return "made", func() {
 				p.resume("", "", false)
 				p.logs("renewal made")
@@ -412,7 +413,7 @@ func TestDamagedRecords(t *testing.T) {
 			}
 		}},
 		"adoption": {kind: "adoption", prepare: func(p *patient, _ string) (string, func()) {
-			must(p.t, p.cfg.Store.Apply(p.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "adoption", ID: "latest", Body: make([]byte, 100)}}}))
+			must(p.t, p.cfg.Store.Apply(p.t.Context(), store.Batch{Put: []store.Record{{Kind: "adoption", ID: "latest", Body: make([]byte, 100)}}}))
 			id := p.instantiated("plain")
 			known := *p.get(id)
 			_, err := p.Abandon(p.t.Context(), id)
@@ -439,14 +440,14 @@ func TestDamagedRecords(t *testing.T) {
 			}
 		}},
 		"hook": {kind: "hook", prepare: func(p *patient, _ string) (string, func()) {
-			must(p.t, p.cfg.Store.Apply(p.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "hook", ID: "o9/heal_end", Body: make([]byte, 100)}}}))
+			must(p.t, p.cfg.Store.Apply(p.t.Context(), store.Batch{Put: []store.Record{{Kind: "hook", ID: "o9/heal_end", Body: make([]byte, 100)}}}))
 			return "o9/heal_end", func() {
 				must(p.t, vnflcm.ForgetHooks(p.t.Context(), p.cfg, "another"))
 				must(p.t, p.Forget(p.t.Context(), "hook", "o9/heal_end"))
 			}
 		}},
 		"request of a hook": {kind: "hook-initial", prepare: func(p *patient, _ string) (string, func()) {
-			must(p.t, p.cfg.Store.Apply(p.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "hook-initial", ID: "i9", Body: make([]byte, 100)}}}))
+			must(p.t, p.cfg.Store.Apply(p.t.Context(), store.Batch{Put: []store.Record{{Kind: "hook-initial", ID: "i9", Body: make([]byte, 100)}}}))
 			return "i9", func() { must(p.t, vnflcm.ForgetHooks(p.t.Context(), p.cfg, "i9")) }
 		}},
 	} {
@@ -460,7 +461,7 @@ func TestDamagedRecords(t *testing.T) {
 					r, err := p.cfg.Store.Get(t.Context(), c.kind, id)
 					must(t, err)
 					r.Body = spoil(t, r)
-					must(t, p.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+					must(t, p.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{r}}))
 					p.start()
 					if !c.blocks {
 						opID, err := heal(p.toys, p.good)
@@ -474,7 +475,7 @@ func TestDamagedRecords(t *testing.T) {
 						t.Errorf("after the way out %d instances and %d operations are listed: %v", len(list.Items), len(operations.Items), err)
 					}
 					for _, kind := range []string{"claim", "cancel", "step"} {
-						left, err := p.cfg.Store.List(t.Context(), vnflcm.Query{Kind: kind})
+						left, err := p.cfg.Store.List(t.Context(), store.Query{Kind: kind})
 						must(t, err)
 						if len(left) > 0 {
 							t.Errorf("%d records of the kind %s are left", len(left), kind)
@@ -495,7 +496,7 @@ func TestStoreOfNewerVersion(t *testing.T) {
 	r, err := x.cfg.Store.Get(t.Context(), "meta", "key")
 	must(t, err)
 	r.Body = sealed(t, r, `"vnfkit 2"`)
-	must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+	must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{r}}))
 	_, err = vnflcm.New(t.Context(), x.cfg)
 	wantIs(t, err, vnflcm.ErrUnreadable)
 	if err == nil || !strings.Contains(err.Error(), "written by a newer version of vnfkit") {
@@ -533,7 +534,7 @@ func TestRestoredInstance(t *testing.T) {
 			clear, err := ring.Open(backup.Body, identityOf(backup))
 			must(t, err)
 			now.Body = sealed(t, now, string(clear))
-			must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{now}}))
+			must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{now}}))
 			work(x, id)
 		})
 	}

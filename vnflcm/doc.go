@@ -4,7 +4,7 @@
 // To run a VNF, compose a Manager, create an instance, instantiate it and wait:
 //
 //	manager, err := vnflcm.New(ctx, vnflcm.Config{
-//		Store:    store,    // sqlite.Open(ctx, "state.db"), or NewMemoryStore()
+//		Store:    store,    // sqlite.Open(ctx, "state.db"), or store.NewMemory()
 //		Key:      key,      // 32 bytes that seal what the store keeps
 //		Packages: vnflcm.DirPackages("packages"), // a folder of VNF packages
 //		Infra:    map[string]vnflcm.InfraDriver{"openstack": heat},        // by vimType

@@ -3,6 +3,8 @@ package vnflcm
 import (
 	"context"
 	"fmt"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Documents is a collection of documents that a part of the program keeps in the Store of a Manager, such as the
@@ -20,13 +22,13 @@ type Document struct {
 	ID      string
 	Version int64 // 1 after the first Put
 	records *records
-	stored  Record
+	stored  store.Record
 }
 
 // Decode reads the JSON of the value into a pointer. ErrUnreadable: the document is damaged, or sealed under another key.
 func (d Document) Decode(into any) error { return d.records.open(d.stored, into) }
 
-func (d *Documents) document(stored Record) Document {
+func (d *Documents) document(stored store.Record) Document {
 	return Document{ID: stored.ID[len(d.collection)+1:], Version: stored.Version, records: d.records, stored: stored}
 }
 
@@ -44,7 +46,7 @@ func (d *Documents) Get(ctx context.Context, id string) (Document, error) {
 // List returns at most limit of the documents after an id, in the order of their ids; 0: all. "" is before the first. With a limit
 // it waits for other lists, as Instances does (ErrBusy).
 func (d *Documents) List(ctx context.Context, after string, limit int) ([]Document, error) {
-	q := Query{Kind: kindDocument, Prefix: d.id(""), Limit: limit, Background: limit > 0}
+	q := store.Query{Kind: kindDocument, Prefix: d.id(""), Limit: limit, Background: limit > 0}
 	if limit > 0 {
 		end, err := d.records.turns.take(ctx)
 		if err != nil {
@@ -70,10 +72,10 @@ func (d *Documents) Put(ctx context.Context, id string, version int64, value any
 	if err != nil {
 		return err
 	}
-	return d.records.store.Apply(ctx, Batch{Put: []Record{record}})
+	return d.records.store.Apply(ctx, store.Batch{Put: []store.Record{record}})
 }
 
 // Delete removes the given version of a document. ErrConflict: the document has another version, or does not exist.
 func (d *Documents) Delete(ctx context.Context, id string, version int64) error {
-	return d.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: kindDocument, ID: d.id(id), Version: version}}})
+	return d.records.store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: kindDocument, ID: d.id(id), Version: version}}})
 }

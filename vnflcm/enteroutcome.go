@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // enterOutcome enters the state that the outcome leads to (SOL003 v2.6.1 5.6.2.2).
@@ -79,7 +81,7 @@ func (rec *instanceRecord) clear() {
 
 // finish unlocks the instance, enters a final state and removes what only the operation needed.
 func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord)) error {
-	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *Batch) error {
+	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *store.Batch) error {
 		r.claim.end(b)
 		return r.archiveJournal(ctx, b)
 	})
@@ -88,8 +90,8 @@ func (r *run) finish(ctx context.Context, state OperationState, change func(*ins
 // unlock returns what adds to a batch that change is made to the instance and that the next operation may begin. The
 // drivers' state is removed with an instance that is not instantiated any more. A missing instance is no error: the
 // operation on it must be able to end.
-func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *Batch) error {
-	return func(ctx context.Context, b *Batch) error {
+func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *store.Batch) error {
+	return func(ctx context.Context, b *store.Batch) error {
 		id, emptied := r.rec.Occ.VnfInstanceID, false
 		err := r.claim.changeInstance(ctx, b, id, func(i *instanceRecord) {
 			change(i)
@@ -112,18 +114,18 @@ func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *Batch)
 
 // enter stores that the operation is in another state, together with the additions of also to the batch. In a state in
 // which no process works on the operation, it also removes the cancel request.
-func (r *run) enter(ctx context.Context, state OperationState, also ...func(context.Context, *Batch) error) error {
+func (r *run) enter(ctx context.Context, state OperationState, also ...func(context.Context, *store.Batch) error) error {
 	was, since := r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime
 	r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = state, time.Now().Round(0) // the same value as after reading it back
 	if !state.active() {
 		also = append(also, r.dropCancel, r.dropSuspect)
 	}
 	if state == FailedTemp {
-		also = append(also, func(ctx context.Context, b *Batch) error {
+		also = append(also, func(ctx context.Context, b *store.Batch) error {
 			return errors.Join(r.claim.pass(b, claimParked), r.keepHistory(ctx, b))
 		})
 	}
-	also = append(also, func(_ context.Context, b *Batch) error {
+	also = append(also, func(_ context.Context, b *store.Batch) error {
 		return r.m.records.appendChange(b, OperationEntered, r.rec.VNF, r.rec)
 	})
 	if err := r.save(ctx, also...); err != nil {
@@ -135,7 +137,7 @@ func (r *run) enter(ctx context.Context, state OperationState, also ...func(cont
 }
 
 // dropCancel adds to b that there is no cancelRequest any more.
-func (r *run) dropCancel(ctx context.Context, b *Batch) error {
+func (r *run) dropCancel(ctx context.Context, b *store.Batch) error {
 	if !r.mayBeCancelled() {
 		return nil
 	}

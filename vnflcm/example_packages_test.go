@@ -8,6 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // withoutRevoked refuses packages of revoked signers at first use. Instances that were made from them earlier stay
@@ -46,7 +47,7 @@ func ExamplePackages() {
 		return
 	}
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: testKey,
+		Store: store.NewMemory(), Key: testKey,
 		Packages: withoutRevoked{vnflcm.DirPackages(dir), map[string]bool{"4711": true}},
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A whole life: instantiate, scale out, heal one machine, terminate.
@@ -103,7 +104,7 @@ func ExampleRun() {
 func newExampleManager(hook func(context.Context, *vnflcm.Operation) error) *vnflcm.Manager {
 	ctx := context.Background()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store:    vnflcm.NewMemoryStore(),
+		Store:    store.NewMemory(),
 		Key:      []byte("32 bytes that seal all records.."),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(poolPackage), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"memory": &memoryCloud{machines: map[string][]vnflcm.VNFC{}}},

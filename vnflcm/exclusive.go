@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Exclusively calls work in one of all processes that call it with the same name on the same Store, for work that must
@@ -73,7 +75,7 @@ func (l leases) acquire(ctx context.Context, lease *process) error {
 func (l leases) tryLease(ctx context.Context, lease *process, seen sightings) (bool, error) {
 	stored, err := l.records.store.Get(ctx, kindLease, lease.owner)
 	if errors.Is(err, ErrNotFound) {
-		stored, err = Record{Kind: kindLease, ID: lease.owner}, nil
+		stored, err = store.Record{Kind: kindLease, ID: lease.owner}, nil
 	}
 	if err != nil || stored.Version > 0 && !seen.stoodStill(stored, l.records.ttlOf(stored, l.ttl)) {
 		return false, err

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/schedule"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // CertificateStatus is what the Manager knows of the certificates of a VNF instance without asking its machines.
@@ -81,8 +82,8 @@ type expiryRecord struct {
 	Task  MaintenanceTask `json:"task,omitempty"` // that is due
 }
 
-func (r expiryRecord) index() Index {
-	return Index{State: r.Limit, Operation: string(r.Task), Start: r.Due.UnixNano()}
+func (r expiryRecord) index() store.Index {
+	return store.Index{State: r.Limit, Operation: string(r.Task), Start: r.Due.UnixNano()}
 }
 
 type storedCertificate struct {
@@ -135,7 +136,7 @@ func (m *Manager) expiry(ctx context.Context, instanceID string) (*expiryRecord,
 // removes the record of an instance that is not instantiated any more.
 func (m *Manager) storeReading(ctx context.Context, instanceID string, found reading) error {
 	var near []Certificate
-	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		near = nil
 		inst, instVersion, err := m.instance(ctx, instanceID)
 		if errors.Is(err, ErrNotFound) || err == nil && inst.instantiated() != nil {
@@ -152,7 +153,7 @@ func (m *Manager) storeReading(ctx context.Context, instanceID string, found rea
 		now := time.Now().Round(0)
 		rec.take(found, inst.machines(), now)
 		near = rec.announce(now)
-		b.Assert = append(b.Assert, Record{Kind: kindInstance, ID: instanceID, Version: instVersion})
+		b.Assert = append(b.Assert, store.Record{Kind: kindInstance, ID: instanceID, Version: instVersion})
 		return errors.Join(m.records.putExpiry(b, instanceID, version, rec, now), m.records.appendExpiry(b, inst.identity(), near, now))
 	})
 	if err == nil && len(near) > 0 {
@@ -161,14 +162,14 @@ func (m *Manager) storeReading(ctx context.Context, instanceID string, found rea
 	return err
 }
 
-func (r *records) putExpiry(b *Batch, instanceID string, version int64, rec *expiryRecord, now time.Time) error {
+func (r *records) putExpiry(b *store.Batch, instanceID string, version int64, rec *expiryRecord, now time.Time) error {
 	rec.classify(now)
 	record, err := r.sealed(kindExpiry, instanceID, version, rec)
 	b.Put = append(b.Put, record)
 	return err
 }
 
-func (r *records) appendExpiry(b *Batch, vnf VNFIdentity, near []Certificate, now time.Time) error {
+func (r *records) appendExpiry(b *store.Batch, vnf VNFIdentity, near []Certificate, now time.Time) error {
 	if len(near) == 0 {
 		return nil
 	}
@@ -373,7 +374,7 @@ func (r *expiryRecord) classify(now time.Time) {
 }
 
 // noteEnd adds to b that the certificates of the instance are to be read again, because an operation has ended.
-func (r *run) noteEnd(ctx context.Context, b *Batch) error {
+func (r *run) noteEnd(ctx context.Context, b *store.Batch) error {
 	task, maintained := r.rec.maintenance()
 	if r.rec.Occ.Operation == OpModifyInfo && !maintained {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const aDay = 24 * time.Hour
@@ -235,7 +236,7 @@ func (x *issued) announced() (out []string) {
 
 func (x *issued) count(kind string) int {
 	x.t.Helper()
-	list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
+	list, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 	must(x.t, err)
 	return len(list)
 }
@@ -317,7 +318,7 @@ func TestCertificatesOfEarlierVersions(t *testing.T) {
 		}
 		closeManager(t, x.Manager)
 		x.cfg.Mgmt = own
-		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "certificates", ID: "gone", Body: []byte("damaged"), Index: vnflcm.Index{Start: 1}}}}))
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "certificates", ID: "gone", Body: []byte("damaged"), Index: store.Index{Start: 1}}}}))
 		x.run(settled)
 		if len(x.names(id)) != 3 || x.driver.calls() != [2]int{0, 1} || x.count("certificates") != 2 {
 			t.Errorf("%v calls, %d records, certificates %v", x.driver.calls(), x.count("certificates"), x.names(id))
@@ -365,10 +366,10 @@ func TestUnreadCertificates(t *testing.T) {
 		if n := x.driver.calls()[1] - before[1]; n < 2 || n > 5 || len(x.status(id).Certificates) != 3 {
 			t.Errorf("%d attempts within an hour, status %+v", n, x.status(id))
 		}
-		list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "certificates"})
+		list, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "certificates"})
 		must(t, err)
 		list[0].Body = []byte("damaged")
-		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: list}))
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: list}))
 		clear(x.driver.unread)
 		x.later(aDay)
 		if s := x.status(id); len(s.Certificates) != 3 || s.Fault != "" {
@@ -492,16 +493,16 @@ func TestNextLimit(t *testing.T) {
 
 // lossyStore loses batches with announcements, or only the answers to them.
 type lossyStore struct {
-	vnflcm.Store
+	store.Store
 	mu     sync.Mutex
 	losses []bool // for each batch to come: whether it is written
 }
 
-func (s *lossyStore) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *lossyStore) Apply(ctx context.Context, b store.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	announces := slices.ContainsFunc(b.Put, func(r vnflcm.Record) bool { return r.Kind == "certificates" }) && len(b.Append) > 0 &&
-		!slices.ContainsFunc(b.Put, func(r vnflcm.Record) bool { return r.Kind == "operation" })
+	announces := slices.ContainsFunc(b.Put, func(r store.Record) bool { return r.Kind == "certificates" }) && len(b.Append) > 0 &&
+		!slices.ContainsFunc(b.Put, func(r store.Record) bool { return r.Kind == "operation" })
 	if !announces || len(s.losses) == 0 {
 		return s.Store.Apply(ctx, b)
 	}
@@ -550,9 +551,9 @@ func TestAnnouncedByOneProcess(t *testing.T) {
 				}
 			}
 		})
-		stored, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "certificates"})
+		stored, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "certificates"})
 		must(t, err)
-		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Delete: stored})) // so that they are due
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Delete: stored})) // so that they are due
 		for range 3 {
 			x.Manager = x.other(nil).Manager
 		}
@@ -605,7 +606,7 @@ func TestHostileCertificates(t *testing.T) {
 				t.Errorf("the name %q", c.Name)
 			}
 		}
-		list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "certificates"})
+		list, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "certificates"})
 		must(t, err)
 		changes, _, err := x.Changes(t.Context(), "", 100)
 		must(t, err)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // ChangeKind is the kind of a ChangeEntry.
@@ -71,10 +73,10 @@ type changeRecord struct {
 	Certificates []Certificate `json:"certificates,omitempty"`
 }
 
-func (c changeRecord) index() Index { return Index{Start: c.Time.UnixNano()} }
+func (c changeRecord) index() store.Index { return store.Index{Start: c.Time.UnixNano()} }
 
 // appendChange adds a change to the feed in the batch that makes it. op is the operation that has entered a state, or nil.
-func (r *records) appendChange(b *Batch, kind ChangeKind, vnf VNFIdentity, op *operationRecord) error {
+func (r *records) appendChange(b *store.Batch, kind ChangeKind, vnf VNFIdentity, op *operationRecord) error {
 	change := changeRecord{Time: time.Now().Round(0), Kind: kind, VNF: vnf}
 	if op != nil {
 		change.Operation = &operationRecord{Occ: op.Occ, VNF: op.VNF, Drivers: op.Drivers, VIMType: op.VIMType}
@@ -82,7 +84,7 @@ func (r *records) appendChange(b *Batch, kind ChangeKind, vnf VNFIdentity, op *o
 	return r.appendRecord(b, change)
 }
 
-func (r *records) appendRecord(b *Batch, change changeRecord) error {
+func (r *records) appendRecord(b *store.Batch, change changeRecord) error {
 	record, err := r.sealed(kindChange, uuid.NewString(), 0, change)
 	b.Append, b.Wake = append(b.Append, record), true
 	return err

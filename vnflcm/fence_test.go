@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // stoppable is the store of a process that can be stopped as by SIGSTOP: its calls wait until it continues.
 type stoppable struct {
-	vnflcm.Store
-	at func(vnflcm.Batch) bool // the process stops before it writes such a batch, once
+	store.Store
+	at func(store.Batch) bool // the process stops before it writes such a batch, once
 
 	mu      sync.Mutex
 	stopped chan struct{} // closed when the process has stopped
@@ -24,7 +25,7 @@ type stoppable struct {
 	is      bool
 }
 
-func newStoppable(s vnflcm.Store, at func(vnflcm.Batch) bool) *stoppable {
+func newStoppable(s store.Store, at func(store.Batch) bool) *stoppable {
 	return &stoppable{Store: s, at: at, stopped: make(chan struct{}), gate: make(chan struct{})}
 }
 
@@ -46,17 +47,17 @@ func (s *stoppable) wait() {
 	}
 }
 
-func (s *stoppable) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (s *stoppable) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	s.wait()
 	return s.Store.Get(ctx, kind, id)
 }
 
-func (s *stoppable) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (s *stoppable) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	s.wait()
 	return s.Store.List(ctx, q)
 }
 
-func (s *stoppable) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *stoppable) Apply(ctx context.Context, b store.Batch) error {
 	if s.at != nil && s.at(b) {
 		s.stop()
 	}
@@ -65,10 +66,10 @@ func (s *stoppable) Apply(ctx context.Context, b vnflcm.Batch) error {
 }
 
 // puts matches batches that put a record of each of the kinds.
-func puts(kinds ...string) func(vnflcm.Batch) bool {
-	return func(b vnflcm.Batch) bool {
+func puts(kinds ...string) func(store.Batch) bool {
+	return func(b store.Batch) bool {
 		for _, kind := range kinds {
-			if !slices.ContainsFunc(b.Put, func(r vnflcm.Record) bool { return r.Kind == kind }) {
+			if !slices.ContainsFunc(b.Put, func(r store.Record) bool { return r.Kind == kind }) {
 				return false
 			}
 		}
@@ -100,13 +101,13 @@ func (x *toys) publishing() func(context.Context, *vnflcm.Operation) error {
 // operation over, completes it and scales out. When the first process continues, it overwrites nothing of that.
 func TestStoppedProcessOverwritesNothing(t *testing.T) {
 	t.Parallel()
-	for name, at := range map[string]func(vnflcm.Batch) bool{
+	for name, at := range map[string]func(store.Batch) bool{
 		"journal":                 puts("step"),
 		"state":                   puts("state"),
 		"VIM":                     puts("vim", "instance"),
-		"published":               func(b vnflcm.Batch) bool { return puts("instance")(b) && len(b.Put) == 1 && b.Put[0].Version > 0 },
-		"resources after a phase": func(b vnflcm.Batch) bool { return puts("instance", "operation")(b) && !puts("claim")(b) },
-		"end":                     func(b vnflcm.Batch) bool { return puts("instance", "operation")(b) && len(b.Delete) > 0 },
+		"published":               func(b store.Batch) bool { return puts("instance")(b) && len(b.Put) == 1 && b.Put[0].Version > 0 },
+		"resources after a phase": func(b store.Batch) bool { return puts("instance", "operation")(b) && !puts("claim")(b) },
+		"end":                     func(b store.Batch) bool { return puts("instance", "operation")(b) && len(b.Delete) > 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,7 +261,7 @@ func TestDeadProcess(t *testing.T) {
 			t.Errorf("it was taken over after %v", took)
 		}
 		poll(t, "the record of the dead process is removed", func() bool {
-			list, err := y.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
+			list, err := y.cfg.Store.List(t.Context(), store.Query{Kind: "process"})
 			return err == nil && len(list) == 1
 		})
 		close(g.open)

@@ -15,7 +15,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fleettest"
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 )
 
 // TestFleet has four real processes share the operations of one PostgreSQL, which this process accepts. While they work,
@@ -26,10 +27,10 @@ func TestFleet(t *testing.T) {
 	must(t, err)
 	server := pgtest.Start(t)
 	dir, dsn := t.TempDir(), server.NewDatabase(t)
-	store, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+	db, err := postgres.Open(t.Context(), dsn, postgres.Options{})
 	must(t, err)
-	defer func() { must(t, store.Close()) }()
-	cfg := fleettest.Config(dir, store, "api")
+	defer func() { must(t, db.Close()) }()
+	cfg := fleettest.Config(dir, db, "api")
 	cfg.AcceptOnly = true
 	api, err := vnflcm.New(t.Context(), cfg)
 	must(t, err)
@@ -55,13 +56,13 @@ func TestFleet(t *testing.T) {
 	disturbing.Wait()
 	fleettest.AwaitEnds(t, api, 2*time.Minute)
 	poll(t, "the records of killed processes are removed", func() bool {
-		list, err := store.List(t.Context(), vnflcm.Query{Kind: "process"})
+		list, err := db.List(t.Context(), store.Query{Kind: "process"})
 		return err == nil && len(list) == f.Size()
 	})
 	f.End()
 	fleettest.CheckFeed(t, api, accepted)
 	for _, kind := range []string{"claim", "step", "cancel", "process"} {
-		if left, err := store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
+		if left, err := db.List(t.Context(), store.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // newestFormat is the newest format of a store that this version can write. It reads that format and the one before. docs/store.md says
@@ -19,7 +21,7 @@ const newestFormat = 2
 
 // keyCheck is the record by which processes know the format and the keys of a store. Its Index.State is the number of the format, in
 // clear: processes that lack the key see a migration too. The format 1 has no number.
-var keyCheck = Record{Kind: "meta", ID: "key"}
+var keyCheck = store.Record{Kind: "meta", ID: "key"}
 
 // formatName is the content of keyCheck in format 1. Versions that know only format 1 refuse any other content.
 const formatName = "vnfkit"
@@ -31,7 +33,7 @@ type storedFormat struct {
 	Migrating bool `json:"migrating,omitempty"`
 }
 
-func (f storedFormat) index() Index { return Index{State: strconv.Itoa(f.Format)} }
+func (f storedFormat) index() store.Index { return store.Index{State: strconv.Itoa(f.Format)} }
 
 // content is what keyCheck has in that format.
 func (f storedFormat) content() any {
@@ -42,7 +44,7 @@ func (f storedFormat) content() any {
 }
 
 // numberOf returns the number of the format that keyCheck has in clear.
-func numberOf(stored Record) int {
+func numberOf(stored store.Record) int {
 	if stored.Index.State == "" {
 		return 1
 	}
@@ -57,7 +59,7 @@ func numberOf(stored Record) int {
 const unknownFormat = math.MaxInt
 
 // readFormat reads keyCheck. ErrUnreadable: the keys do not open it.
-func (r *records) readFormat(stored Record) (storedFormat, error) {
+func (r *records) readFormat(stored store.Record) (storedFormat, error) {
 	out := storedFormat{Format: numberOf(stored)}
 	var content json.RawMessage
 	if err := r.open(stored, &content); err != nil {
@@ -74,7 +76,7 @@ func (r *records) readFormat(stored Record) (storedFormat, error) {
 // checkKey checks, before anything is written, that this version knows the format of the store and that the keys can open its records.
 // It writes a record to an empty store for the check by later processes, and one that is damaged again if the keys open other records.
 func (r *records) checkKey(ctx context.Context, log *slog.Logger) error {
-	err := r.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := r.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		stored, err := r.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
 		if errors.Is(err, ErrNotFound) {
 			return r.beginStore(ctx, b)
@@ -106,9 +108,9 @@ func (r *records) checkKey(ctx context.Context, log *slog.Logger) error {
 }
 
 // beginStore adds to b that an empty store has the newest format.
-func (r *records) beginStore(ctx context.Context, b *Batch) error {
+func (r *records) beginStore(ctx context.Context, b *store.Batch) error {
 	for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-		list, err := r.store.List(ctx, Query{Kind: kind, Limit: 1})
+		list, err := r.store.List(ctx, store.Query{Kind: kind, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -120,8 +122,8 @@ func (r *records) beginStore(ctx context.Context, b *Batch) error {
 }
 
 // putFormat adds to b that keyCheck has another content.
-func (r *records) putFormat(b *Batch, version int64, f storedFormat) error {
-	record := Record{Kind: keyCheck.Kind, ID: keyCheck.ID, Version: version}
+func (r *records) putFormat(b *store.Batch, version int64, f storedFormat) error {
+	record := store.Record{Kind: keyCheck.Kind, ID: keyCheck.ID, Version: version}
 	if f.Format > 1 {
 		record.Index = f.index()
 	}
@@ -137,7 +139,7 @@ func (r *records) putFormat(b *Batch, version int64, f storedFormat) error {
 // the store fails.
 func (r *records) opensSome(ctx context.Context) bool {
 	for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-		list, err := r.store.List(ctx, Query{Kind: kind, Limit: 1})
+		list, err := r.store.List(ctx, store.Query{Kind: kind, Limit: 1})
 		if err == nil && len(list) > 0 && r.open(list[0], contentOf(kind)) == nil {
 			return true
 		}
@@ -172,11 +174,11 @@ func (f *fence) check(format int) error {
 }
 
 // around adds the assertion to a batch, unless the batch itself writes keyCheck.
-func (f *fence) around(b Batch) (fenced Batch, version int64) {
+func (f *fence) around(b store.Batch) (fenced store.Batch, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !slices.ContainsFunc(slices.Concat(b.Put, b.Delete), func(r Record) bool { return r.Kind == keyCheck.Kind }) {
-		b.Assert = append(slices.Clip(b.Assert), Record{Kind: keyCheck.Kind, ID: keyCheck.ID, Version: f.version})
+	if !slices.ContainsFunc(slices.Concat(b.Put, b.Delete), func(r store.Record) bool { return r.Kind == keyCheck.Kind }) {
+		b.Assert = append(slices.Clip(b.Assert), store.Record{Kind: keyCheck.Kind, ID: keyCheck.ID, Version: f.version})
 	}
 	return b, f.version
 }
@@ -190,7 +192,7 @@ func (f *fence) closed() error {
 
 // refresh reads the version of keyCheck and returns it. The error is ErrShutdown if the format is newer: this process does not know what
 // the records mean now.
-func (f *fence) refresh(ctx context.Context, store Store) (version int64, err error) {
+func (f *fence) refresh(ctx context.Context, store store.Store) (version int64, err error) {
 	stored, err := store.Get(ctx, keyCheck.Kind, keyCheck.ID)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err

@@ -1,6 +1,10 @@
 package vnflcm
 
-import "context"
+import (
+	"context"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+)
 
 // NewestFormat is the newest format of a store that this version can write.
 const NewestFormat = newestFormat
@@ -14,7 +18,7 @@ func SetFormat(ctx context.Context, m *Manager, format int, migrating bool) erro
 	if err != nil {
 		return err
 	}
-	var b Batch
+	var b store.Batch
 	if err := m.records.putFormat(&b, stored.Version, storedFormat{Format: format, Migrating: migrating}); err != nil {
 		return err
 	}

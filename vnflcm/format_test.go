@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestNewKnowsTheFormat: New refuses a store in a format that its version does not read, and changes nothing.
@@ -53,12 +54,12 @@ func TestNewKnowsTheFormat(t *testing.T) {
 }
 
 // everyRecord returns the kinds, ids and versions of all records in a store.
-func everyRecord(t *testing.T, store vnflcm.Store) map[string]int64 {
+func everyRecord(t *testing.T, db store.Store) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
 	for _, kind := range []string{"instance", "abandoned", "adoption", "hook", "hook-initial", "operation", "claim", "suspect", "process", "cancel", "step", "history",
 		"change", "state", "document", "lease", "vim", "vim-default", "vim-removed", "renewal", "certificates", "automatic", "meta"} {
-		list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
+		list, err := db.List(t.Context(), store.Query{Kind: kind})
 		must(t, err)
 		for _, r := range list {
 			out[kind+" "+r.ID] = r.Version

@@ -16,9 +16,10 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // TestFreeze makes test data of the current format for TestFrozen: a database with every kind of record, and with operations of every
@@ -41,7 +42,7 @@ func TestFreeze(t *testing.T) {
 	must(t, err)
 	f := newFreezer(t, &twoStores{Store: first, second: second}, toyPackages(packageFiles))
 	f.useFirstProcess()
-	f.notePositions(map[string]vnflcm.Store{frozenSQLite: first, frozenPostgres: second})
+	f.notePositions(map[string]store.Store{frozenSQLite: first, frozenPostgres: second})
 	f.useSecondProcess()
 	f.useLastProcess()
 
@@ -81,12 +82,12 @@ func compact(t *testing.T, path string) {
 
 // twoStores writes every batch into two stores, one batch at a time.
 type twoStores struct {
-	vnflcm.Store
-	second vnflcm.Store
+	store.Store
+	second store.Store
 	mu     sync.Mutex
 }
 
-func (s *twoStores) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *twoStores) Apply(ctx context.Context, b store.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ctx = context.WithoutCancel(ctx) // in both or in neither
@@ -149,7 +150,7 @@ var unfinishedOperations = []unfinished{
 // freezer makes a database with several processes, one after the other.
 type freezer struct {
 	*toys
-	store  vnflcm.Store
+	store  store.Store
 	fence  *storetest.Fence // of the process that runs
 	frozen frozenState
 	others sync.WaitGroup // goroutines of the process that work on no operation
@@ -164,7 +165,7 @@ type freezer struct {
 	gates map[string]*gate // at which a process waits until it dies, by instance and step
 }
 
-func newFreezer(t *testing.T, store vnflcm.Store, packages vnflcm.Packages) *freezer {
+func newFreezer(t *testing.T, store store.Store, packages vnflcm.Packages) *freezer {
 	f := &freezer{store: store, fence: &storetest.Fence{Store: store}, gates: map[string]*gate{}}
 	w := newWorld()
 	f.toys = newToys(t, func(cfg *vnflcm.Config) {
@@ -245,7 +246,7 @@ func (f *freezer) become(change func(*vnflcm.Config)) {
 }
 
 // notePositions stores the current end of the feed of each database.
-func (f *freezer) notePositions(stores map[string]vnflcm.Store) {
+func (f *freezer) notePositions(stores map[string]store.Store) {
 	f.t.Helper()
 	f.frozen.Positions = map[string]vnflcm.Cursor{}
 	for file, store := range stores {

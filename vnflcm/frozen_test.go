@@ -23,8 +23,9 @@ import (
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // Files in a folder testdata/format-<commit>. TestFreeze writes them, and TestFrozen reads them.
@@ -363,7 +364,7 @@ func (p *pinnedPackages) Open(ctx context.Context, tenant, vnfdID, digest string
 
 // thaw compares all documents of the database with those of its time, before and after a migration if migrate is true. Then it ends the operations and hooks that have not ended,
 // changes every instance and every other record, and removes them.
-func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
+func thaw(t *testing.T, dir, file string, db store.Store, migrate bool) {
 	t.Helper()
 	x := &thawed{}
 	text, err := os.ReadFile(filepath.Join(dir, frozenWorld)) //nolint:gosec // test data
@@ -372,11 +373,11 @@ func thaw(t *testing.T, dir, file string, store vnflcm.Store, migrate bool) {
 	w := newWorld()
 	w.machines, w.nodes, w.token, w.links = x.frozen.Machines, x.frozen.Nodes, x.frozen.Tokens, x.frozen.Links
 	x.toys = &toys{t: t, world: w, cfg: frozenConfig(w)}
-	x.cfg.Store, x.cfg.Observe = store, x.observe
+	x.cfg.Store, x.cfg.Observe = db, x.observe
 	// Without its record, the first of the two processes that have died counts as gone at once.
-	processes, err := store.List(t.Context(), vnflcm.Query{Kind: "process"})
+	processes, err := db.List(t.Context(), store.Query{Kind: "process"})
 	must(t, err)
-	must(t, store.Apply(t.Context(), vnflcm.Batch{Delete: processes[:1]}))
+	must(t, db.Apply(t.Context(), store.Batch{Delete: processes[:1]}))
 	keys := linesOf(t, filepath.Join(dir, frozenKeys))
 	for i, line := range keys {
 		key, err := hex.DecodeString(line)
@@ -622,7 +623,7 @@ func (x *thawed) continueRest() {
 		return tokenOf(vim) == canaryRenewed
 	})
 	x.poll("only the record of this process is left", func() bool {
-		list, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "process"})
+		list, err := x.cfg.Store.List(ctx, store.Query{Kind: "process"})
 		must(t, err)
 		return len(list) == 1
 	})
@@ -649,7 +650,7 @@ func (x *thawed) endHooks() {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), frozenPatience)
 	defer cancel()
-	journal, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: "step", Prefix: frozenHooked + "-1/"})
+	journal, err := x.cfg.Store.List(ctx, store.Query{Kind: "step", Prefix: frozenHooked + "-1/"})
 	must(x.t, err)
 	data, err := hookCall(ctx, x.cfg.Packages, frozenHooked+"-1")
 	must(x.t, err)
@@ -683,7 +684,7 @@ func (x *thawed) endLives() {
 	must(x.t, err)
 	must(x.t, vnflcm.Each(x.t.Context(), 4, list.Items, x.endLife))
 	for _, kind := range []string{"instance", "claim", "step", "cancel", "state", "renewal", "hook", "hook-initial"} {
-		left, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
+		left, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 		must(x.t, err)
 		for _, record := range left {
 			if record.ID != madeBy(frozenAbandoned) { // its renewal is removed when it is due
@@ -768,7 +769,7 @@ func (x *thawed) discardOldKeys() {
 		x.t.Errorf("%d operations of instances that were deleted were purged (%v)", removed, err)
 	}
 	for _, kind := range []string{"operation", "history", "change", "lease"} {
-		if left, err := x.cfg.Store.List(ctx, vnflcm.Query{Kind: kind}); len(left) > 0 || err != nil {
+		if left, err := x.cfg.Store.List(ctx, store.Query{Kind: kind}); len(left) > 0 || err != nil {
 			x.t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}

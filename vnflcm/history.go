@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Performed is one run of a step or of a phase in the history of an operation.
@@ -31,10 +33,10 @@ type Performed struct {
 // failed. Attempt is the epoch of the claim there.
 type historyRecord struct {
 	Performed []Performed `json:"performed"`
-	Index     Index       `json:"-"`
+	Index     store.Index `json:"-"`
 }
 
-func (h historyRecord) index() Index { return h.Index }
+func (h historyRecord) index() store.Index { return h.Index }
 
 // History returns the work of the operation so far, in the order of its beginning: finished steps and phases, and
 // failed steps. It is kept until the operation is purged. ErrNotFound: the operation does not exist.
@@ -49,7 +51,7 @@ func (m *Manager) History(ctx context.Context, opID string) ([]Performed, error)
 	}
 	out := slices.Concat(h.Performed, rec.Phases)
 	if !rec.Occ.OperationState.Final() {
-		journal, err := m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: opID + "/"})
+		journal, err := m.cfg.Store.List(ctx, store.Query{Kind: kindStep, Prefix: opID + "/"})
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +76,7 @@ func rankAttempts(list []Performed) {
 }
 
 // performed reads the entries of a journal. An entry that cannot be read is left out, as it counts as not done.
-func (r *records) performed(journal []Record) []Performed {
+func (r *records) performed(journal []store.Record) []Performed {
 	var out []Performed
 	for _, stored := range journal {
 		var e journalEntry
@@ -125,7 +127,7 @@ func (p *performance) all() []Performed {
 }
 
 // keepHistory adds to b that the history contains the work of this run, and the entries in also.
-func (r *run) keepHistory(ctx context.Context, b *Batch, also ...Performed) error {
+func (r *run) keepHistory(ctx context.Context, b *store.Batch, also ...Performed) error {
 	h := historyRecord{Index: r.rec.index()}
 	version := int64(0)
 	if r.rec.Kept {
@@ -143,15 +145,15 @@ func (r *run) keepHistory(ctx context.Context, b *Batch, also ...Performed) erro
 
 // archiveJournal adds to b that the entries of the journal move to the history. Under the first claim the run knows
 // them, unless a write has failed; then they are read.
-func (r *run) archiveJournal(ctx context.Context, b *Batch) error {
+func (r *run) archiveJournal(ctx context.Context, b *store.Batch) error {
 	if entries, certain := r.performed.entries(); certain && r.claim.epoch == 1 && !r.stored.unknown {
 		for _, e := range entries {
 			info := StepInfo{OperationID: r.rec.Occ.ID, Phase: e.Phase, Name: e.Step, On: e.On}
-			b.Delete = append(b.Delete, Record{Kind: kindStep, ID: info.Key(), Version: 1})
+			b.Delete = append(b.Delete, store.Record{Kind: kindStep, ID: info.Key(), Version: 1})
 		}
 		return r.keepHistory(ctx, b, entries...)
 	}
-	journal, err := r.m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/"})
+	journal, err := r.m.cfg.Store.List(ctx, store.Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/"})
 	if err != nil {
 		return err
 	}

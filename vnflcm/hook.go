@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // HookResult is the result of a hook for the caller.
@@ -193,7 +195,7 @@ type hookRun struct {
 }
 
 // read returns the record of the hook, nil if there is none, and the result of a hook that is done.
-func (h *hookRun) read(ctx context.Context) (stored *Record, result HookResult, done bool, err error) {
+func (h *hookRun) read(ctx context.Context) (stored *store.Record, result HookResult, done bool, err error) {
 	found, err := h.records.store.Get(ctx, kindHook, h.id)
 	if errors.Is(err, ErrNotFound) {
 		return nil, result, false, nil
@@ -281,7 +283,7 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 	if err != nil {
 		return result, false, err
 	}
-	records := []Record{record}
+	records := []store.Record{record}
 	if op.Instantiate != nil {
 		kept, err := h.keep(ctx, *op.Instantiate)
 		if err != nil {
@@ -289,8 +291,8 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 		}
 		records = append(records, kept)
 	}
-	return result, false, c.process.assert(ctx, func(self Record) error {
-		b := Batch{Assert: []Record{self}, Put: slices.Clone(records)}
+	return result, false, c.process.assert(ctx, func(self store.Record) error {
+		b := store.Batch{Assert: []store.Record{self}, Put: slices.Clone(records)}
 		if err := c.pass(&b, claimHook); err != nil {
 			return err
 		}
@@ -299,10 +301,10 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 }
 
 // keep returns the record of the request that instantiates the VNF.
-func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (Record, error) {
+func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (store.Record, error) {
 	stored, err := h.records.store.Get(ctx, kindHookInitial, h.instance)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return Record{}, err
+		return store.Record{}, err
 	}
 	return h.records.sealed(kindHookInitial, h.instance, stored.Version, request)
 }
@@ -320,8 +322,8 @@ func (h *hookRun) equip(ctx context.Context, c *claim, driver MgmtDriver, op *Op
 		}
 		return c.hold(ctx)
 	}
-	journal, err := h.records.store.List(ctx, Query{Kind: kindStep, Prefix: h.id + "/"})
-	op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: mayBegin, performed: &performance{}, journal: map[string]Record{}}
+	journal, err := h.records.store.List(ctx, store.Query{Kind: kindStep, Prefix: h.id + "/"})
+	op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: mayBegin, performed: &performance{}, journal: map[string]store.Record{}}
 	for _, entry := range journal {
 		op.steps.journal[entry.ID] = entry
 	}
@@ -342,7 +344,7 @@ func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Oper
 // finish records that the hook is done, and removes data that only the run needed. The last hook of an instance removes
 // the state of the drivers, as the end of a termination does.
 func (h *hookRun) finish(ctx context.Context, c *claim) (result HookResult, err error) {
-	err = c.update(ctx, func(ctx context.Context, b *Batch) error {
+	err = c.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		err := c.changeInstance(ctx, b, h.id, func(i *instanceRecord) {
 			if i.Holder = ""; !strings.HasSuffix(string(h.hook), startSuffix) {
 				i.Resources = Resources{}
@@ -365,14 +367,14 @@ func ForgetHooks(ctx context.Context, c Config, instanceID string) error {
 	if err != nil {
 		return err
 	}
-	return recs.update(ctx, func(ctx context.Context, b *Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
+	return recs.update(ctx, func(ctx context.Context, b *store.Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
 }
 
 // forgetHooks adds to b that the state of an instance and its hooks are removed, except the hook with the id except. Hooks that cannot
 // be read stay, because they may be of another instance.
-func (r *records) forgetHooks(ctx context.Context, b *Batch, instanceID, except string) error {
+func (r *records) forgetHooks(ctx context.Context, b *store.Batch, instanceID, except string) error {
 	err := errors.Join(r.dropAll(ctx, b, kindState, instanceID+"/"), r.drop(ctx, b, kindHookInitial, instanceID))
-	return errors.Join(err, r.allOf(ctx, Query{Kind: kindHook}, func(list []Record) error {
+	return errors.Join(err, r.allOf(ctx, store.Query{Kind: kindHook}, func(list []store.Record) error {
 		var errs []error
 		for _, stored := range list {
 			var inst instanceRecord

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // InstanceQuery selects VNF instances. Every attribute that is set must match.
@@ -64,7 +66,7 @@ func (m *Manager) Instances(ctx context.Context, q InstanceQuery) (Page[*VnfInst
 	if !possible {
 		return Page[*VnfInstance]{}, nil
 	}
-	return listPage(ctx, m.records, Query{Kind: kindInstance, VNFD: q.VnfdID, States: states}, q.After, q.Limit,
+	return listPage(ctx, m.records, store.Query{Kind: kindInstance, VNFD: q.VnfdID, States: states}, q.After, q.Limit,
 		func(rec *instanceRecord, version int64) (*VnfInstance, bool) {
 			view := rec.view(m.cfg.PublicParams...)
 			view.Version = documentVersion(version, 0)
@@ -79,7 +81,7 @@ func (m *Manager) Operations(ctx context.Context, q OperationQuery) (Page[*VnfLc
 	if !state || !operation {
 		return Page[*VnfLcmOpOcc]{}, nil
 	}
-	where := Query{Kind: kindOperation, Instance: q.InstanceID, VNFD: q.VnfdID, States: states, Operations: operations,
+	where := store.Query{Kind: kindOperation, Instance: q.InstanceID, VNFD: q.VnfdID, States: states, Operations: operations,
 		From: instant(q.StartedFrom), Before: instant(q.StartedBefore)}
 	return listPage(ctx, m.records, where, q.After, q.Limit, func(rec *operationRecord, version int64) (*VnfLcmOpOcc, bool) {
 		occ := m.showOperation(ctx, rec, version)
@@ -105,7 +107,7 @@ func selected[T ~string](asked []T, all ...T) (out []string, possible bool) {
 // pager makes a page of the records that a query selects.
 type pager[R, T any] struct {
 	records *records
-	query   Query
+	query   store.Query
 	limit   int
 	show    func(*R, int64) (T, bool) // returns the item for a record, and false if the page omits it
 	page    Page[T]
@@ -115,7 +117,7 @@ type pager[R, T any] struct {
 }
 
 // listPage returns a page of the records that q selects.
-func listPage[R, T any](ctx context.Context, r *records, q Query, after string, limit int, show func(*R, int64) (T, bool)) (Page[T], error) {
+func listPage[R, T any](ctx context.Context, r *records, q store.Query, after string, limit int, show func(*R, int64) (T, bool)) (Page[T], error) {
 	q.Background = true
 	p := &pager[R, T]{records: r, query: q, limit: limit, show: show}
 	if err := r.continueAfter(&p.query, after); err != nil {
@@ -175,7 +177,7 @@ func (p *pager[R, T]) size() int {
 	}
 }
 
-func (p *pager[R, T]) add(stored Record) {
+func (p *pager[R, T]) add(stored store.Record) {
 	p.looked++
 	p.read += len(stored.Body)
 	p.query.AfterStart, p.query.AfterID = stored.Index.Start, stored.ID
@@ -228,15 +230,15 @@ func (t turns) release() { <-t }
 
 // position returns where the list stands, as continueAfter reads it. It is sealed, because it names the last record that was looked at,
 // which the page may omit: a record of another tenant.
-func (r *records) position(q *Query) (string, error) {
+func (r *records) position(q *store.Query) (string, error) {
 	sealed, err := r.keys.Seal([]byte(strconv.FormatInt(q.AfterStart, 10)+"."+q.AfterID), pageOf(q))
 	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
 // pageOf is the identity that a position is sealed with: it continues lists of the same kind only.
-func pageOf(q *Query) []byte { return []byte("page of " + q.Kind) }
+func pageOf(q *store.Query) []byte { return []byte("page of " + q.Kind) }
 
-func (r *records) continueAfter(q *Query, position string) (err error) {
+func (r *records) continueAfter(q *store.Query, position string) (err error) {
 	if position == "" {
 		return nil
 	}
@@ -274,17 +276,17 @@ func documentVersion(record, cancel int64) string {
 	return fmt.Sprintf("%d.%d", record, cancel)
 }
 
-func (rec instanceRecord) index() Index {
-	return Index{State: string(rec.Instance.InstantiationState), VNFD: rec.Instance.VnfdID}
+func (rec instanceRecord) index() store.Index {
+	return store.Index{State: string(rec.Instance.InstantiationState), VNFD: rec.Instance.VnfdID}
 }
 
-func (rec operationRecord) index() Index {
-	return Index{State: string(rec.Occ.OperationState), Operation: string(rec.Occ.Operation), Instance: rec.Occ.VnfInstanceID,
+func (rec operationRecord) index() store.Index {
+	return store.Index{State: string(rec.Occ.OperationState), Operation: string(rec.Occ.Operation), Instance: rec.Occ.VnfInstanceID,
 		VNFD: rec.VNF.VnfdID, Start: rec.Occ.StartTime.UnixNano()}
 }
 
 // allOf reads every record of a query in pages of q.Limit, default pageSize, for work that must not hold them all in memory.
-func (r *records) allOf(ctx context.Context, q Query, each func([]Record) error) error {
+func (r *records) allOf(ctx context.Context, q store.Query, each func([]store.Record) error) error {
 	for q.Limit = cmp.Or(q.Limit, pageSize); ; {
 		list, err := r.store.List(ctx, q)
 		if err != nil || len(list) == 0 {

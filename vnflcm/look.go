@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const (
@@ -58,7 +60,7 @@ func (m *Manager) watchCertificates(ctx context.Context) {
 // addExpiries adds a record for each instantiated instance that has none. It opens no record.
 func (m *Manager) addExpiries(ctx context.Context) error {
 	known := map[string]bool{}
-	err := m.records.allOf(ctx, Query{Kind: kindExpiry, Limit: lookPage}, func(list []Record) error {
+	err := m.records.allOf(ctx, store.Query{Kind: kindExpiry, Limit: lookPage}, func(list []store.Record) error {
 		for _, r := range list {
 			known[r.ID] = true
 		}
@@ -67,15 +69,15 @@ func (m *Manager) addExpiries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	instantiated := Query{Kind: kindInstance, States: []string{string(Instantiated)}, Limit: lookPage}
-	return m.records.allOf(ctx, instantiated, func(list []Record) error {
+	instantiated := store.Query{Kind: kindInstance, States: []string{string(Instantiated)}, Limit: lookPage}
+	return m.records.allOf(ctx, instantiated, func(list []store.Record) error {
 		for _, inst := range list {
 			if known[inst.ID] {
 				continue
 			}
 			record, err := m.records.sealed(kindExpiry, inst.ID, 0, expiryRecord{Due: time.Now().Round(0)})
 			if err == nil {
-				err = ignoreConflict(m.cfg.Store.Apply(ctx, Batch{Assert: []Record{inst}, Put: []Record{record}}))
+				err = ignoreConflict(m.cfg.Store.Apply(ctx, store.Batch{Assert: []store.Record{inst}, Put: []store.Record{record}}))
 			}
 			if err != nil {
 				return err
@@ -86,7 +88,7 @@ func (m *Manager) addExpiries(ctx context.Context) error {
 }
 
 // noteAdopted adds to b that the certificates of a new instance are to be read.
-func (m *Manager) noteAdopted(ctx context.Context, b *Batch, instanceID string) error {
+func (m *Manager) noteAdopted(ctx context.Context, b *store.Batch, instanceID string) error {
 	if !m.readsCertificates() {
 		return nil
 	}
@@ -95,8 +97,8 @@ func (m *Manager) noteAdopted(ctx context.Context, b *Batch, instanceID string) 
 
 // dueLooks returns at most that many instances whose certificates are to be read, the longest overdue first.
 func (m *Manager) dueLooks(ctx context.Context, most int) (ids []string, err error) {
-	q := Query{Kind: kindExpiry, Before: time.Now().UnixNano(), Limit: lookPage}
-	err = m.records.allOf(ctx, q, func(list []Record) error {
+	q := store.Query{Kind: kindExpiry, Before: time.Now().UnixNano(), Limit: lookPage}
+	err = m.records.allOf(ctx, q, func(list []store.Record) error {
 		for _, r := range list {
 			if m.looks.mayTry(r.ID) {
 				ids = append(ids, r.ID)

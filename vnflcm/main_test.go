@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,7 @@ type toys struct {
 func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	t.Helper()
 	w := newWorld()
-	cfg := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"),
+	cfg := vnflcm.Config{Store: store.NewMemory(), Key: testKey, Packages: toyPackage("cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"toy": &cloud{world: w}},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: w}},
 		LeaseTTL: time.Minute}
@@ -67,7 +68,7 @@ func (x *toys) start() {
 }
 
 // bury lets the processes that have died count as gone at once, without a wait for their LeaseTTL. No process may work on the store.
-func bury(t *testing.T, s vnflcm.Store) {
+func bury(t *testing.T, s store.Store) {
 	t.Helper()
 	deleteAll(t, s, "process")
 }

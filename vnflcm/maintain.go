@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Reseal seals every record under Config.Key that is still sealed under one of Config.OldKeys. left is how many records
@@ -17,7 +19,7 @@ func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
 	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, keyCheck.Kind} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
-		err := m.records.allOf(ctx, Query{Kind: kind, Limit: 1}, func(one []Record) error {
+		err := m.records.allOf(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
 			if m.records.keys.IsNewest(one[0].Body) {
 				return nil
 			}
@@ -38,8 +40,8 @@ func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 
 var errRunning = errors.New("the version of an active claim is the epoch of a running operation")
 
-func (m *Manager) reseal(ctx context.Context, stored Record) error {
-	return m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+func (m *Manager) reseal(ctx context.Context, stored store.Record) error {
+	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		now, err := m.cfg.Store.Get(ctx, stored.Kind, stored.ID)
 		if errors.Is(err, ErrNotFound) {
 			return nil
@@ -58,7 +60,7 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 			return unreadableRecord(now, err)
 		}
 		now, err = m.records.resealed(now, clear)
-		b.Put = []Record{now}
+		b.Put = []store.Record{now}
 		return err
 	})
 }
@@ -69,7 +71,7 @@ func (m *Manager) reseal(ctx context.Context, stored Record) error {
 // "claim" the operation can be taken up again: no process may work on it. Of other kinds only the record is removed. ErrState: the record
 // can be read. ErrNotFound: it does not exist.
 func (m *Manager) Forget(ctx context.Context, kind, id string) error {
-	return m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		stored, err := m.cfg.Store.Get(ctx, kind, id)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", kind, id, err)
@@ -90,7 +92,7 @@ func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 
 // freeClaim adds to b that any process may take up the operation of a claim. The record stays, so that its version grows: a process
 // that had the claim has lost it.
-func (m *Manager) freeClaim(ctx context.Context, b *Batch, claim Record) error {
+func (m *Manager) freeClaim(ctx context.Context, b *store.Batch, claim store.Record) error {
 	freed := claimRecord{State: claimFree, Accepted: claim.Index.Start, Run: m.process.run}
 	rec, _, err := m.operation(ctx, claim.ID)
 	switch {
@@ -108,7 +110,7 @@ func (m *Manager) freeClaim(ctx context.Context, b *Batch, claim Record) error {
 }
 
 // endForgotten adds to b the end of an operation whose record cannot be read. What is known of the operation is its index.
-func (m *Manager) endForgotten(ctx context.Context, b *Batch, operation Record) error {
+func (m *Manager) endForgotten(ctx context.Context, b *store.Batch, operation store.Record) error {
 	for _, kind := range []string{kindClaim, kindSuspect, kindCancel, kindHistory} {
 		if err := m.records.drop(ctx, b, kind, operation.ID); err != nil {
 			return err
@@ -136,13 +138,13 @@ func (m *Manager) endForgotten(ctx context.Context, b *Batch, operation Record) 
 // PurgeOperations removes the operation occurrences that ended before that time, with their history, and the changes of
 // the feed that are older. It returns how many operations it removed. An operation in FAILED_TEMP has not ended.
 func (m *Manager) PurgeOperations(ctx context.Context, before time.Time) (int, error) {
-	old := Query{Kind: kindOperation, States: finalStates, Before: instant(before)}
+	old := store.Query{Kind: kindOperation, States: finalStates, Before: instant(before)}
 	removed, err := m.purge(ctx, old, func(occ *VnfLcmOpOcc) bool { return occ.StateEnteredTime.Before(before) })
 	if err != nil {
 		return removed, err
 	}
-	return removed, m.records.allOf(ctx, Query{Kind: kindChange, Before: instant(before)}, func(changes []Record) error {
-		return ignoreConflict(m.cfg.Store.Apply(ctx, Batch{Delete: changes}))
+	return removed, m.records.allOf(ctx, store.Query{Kind: kindChange, Before: instant(before)}, func(changes []store.Record) error {
+		return ignoreConflict(m.cfg.Store.Apply(ctx, store.Batch{Delete: changes}))
 	})
 }
 
@@ -151,27 +153,27 @@ func (m *Manager) DeleteWithOperations(ctx context.Context, instanceID string) e
 	if err := m.Delete(ctx, instanceID, ""); err != nil {
 		return err
 	}
-	_, err := m.purge(ctx, Query{Kind: kindOperation, States: finalStates, Instance: instanceID}, func(*VnfLcmOpOcc) bool { return true })
+	_, err := m.purge(ctx, store.Query{Kind: kindOperation, States: finalStates, Instance: instanceID}, func(*VnfLcmOpOcc) bool { return true })
 	return err
 }
 
 var finalStates = []string{string(Completed), string(Failed), string(RolledBack)}
 
 // purge removes the operations that q selects and old confirms. Records that cannot be read stay: Forget removes them.
-func (m *Manager) purge(ctx context.Context, q Query, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
-	err = m.records.allOf(ctx, q, func(list []Record) error {
-		list = slices.DeleteFunc(list, func(stored Record) bool {
+func (m *Manager) purge(ctx context.Context, q store.Query, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
+	err = m.records.allOf(ctx, q, func(list []store.Record) error {
+		list = slices.DeleteFunc(list, func(stored store.Record) bool {
 			var rec operationRecord
 			return m.records.open(stored, &rec) != nil || !old(&rec.Occ)
 		})
-		suspects, err := m.cfg.Store.List(ctx, Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
+		suspects, err := m.cfg.Store.List(ctx, store.Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
 		if err != nil {
 			return err
 		}
-		suspects = slices.DeleteFunc(suspects, func(s Record) bool {
-			return !slices.ContainsFunc(list, func(op Record) bool { return op.ID == s.ID })
+		suspects = slices.DeleteFunc(suspects, func(s store.Record) bool {
+			return !slices.ContainsFunc(list, func(op store.Record) bool { return op.ID == s.ID })
 		})
-		b := Batch{Delete: slices.Concat(list, suspects)}
+		b := store.Batch{Delete: slices.Concat(list, suspects)}
 		for _, stored := range list {
 			if err := m.records.drop(ctx, &b, kindHistory, stored.ID); err != nil {
 				return err
@@ -194,4 +196,6 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-func unreadableRecord(r Record, err error) error { return fmt.Errorf("%s %s: %w", r.Kind, r.ID, err) }
+func unreadableRecord(r store.Record, err error) error {
+	return fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 var otherKey = bytes.Repeat([]byte{9}, 32)
@@ -36,9 +37,9 @@ func TestNewChecksTheKey(t *testing.T) {
 
 func TestNewRefusesAnEarlierFormat(t *testing.T) {
 	t.Parallel()
-	store := vnflcm.NewMemoryStore()
-	must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "vim", ID: "a", Body: []byte("sealed by AES-GCM")}}}))
-	_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store, Key: testKey, Packages: toyPackage("cluster")})
+	db := store.NewMemory()
+	must(t, db.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "vim", ID: "a", Body: []byte("sealed by AES-GCM")}}}))
+	_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: db, Key: testKey, Packages: toyPackage("cluster")})
 	wantIs(t, err, vnflcm.ErrUnreadable)
 	if err == nil || !strings.Contains(err.Error(), "earlier format") {
 		t.Errorf("error %v", err)
@@ -105,11 +106,11 @@ func TestResealLeavesRunningOperations(t *testing.T) {
 
 // measured is a store that notes the size of the largest list that it has returned.
 type measured struct {
-	vnflcm.Store
+	store.Store
 	largest atomic.Int64
 }
 
-func (s *measured) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (s *measured) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	list, err := s.Store.List(ctx, q)
 	size := int64(0)
 	for _, r := range list {
@@ -141,11 +142,11 @@ func TestResealReadsOneRecord(t *testing.T) {
 
 // tampering is a store whose owner changes a record that is read.
 type tampering struct {
-	vnflcm.Store
-	change func(*vnflcm.Record)
+	store.Store
+	change func(*store.Record)
 }
 
-func (s tampering) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (s tampering) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	r, err := s.Store.Get(ctx, kind, id)
 	if err == nil && kind == "instance" {
 		s.change(&r)
@@ -164,19 +165,19 @@ func TestBodiesAreBound(t *testing.T) {
 	another, err := x.cfg.Store.Get(t.Context(), "instance", x.instantiated("plain"))
 	must(t, err)
 	for name, c := range map[string]struct {
-		change func(*vnflcm.Record)
+		change func(*store.Record)
 		want   error
 	}{
-		"as it is":               {func(*vnflcm.Record) {}, nil},
-		"an earlier body":        {func(r *vnflcm.Record) { r.Body = earlier.Body }, vnflcm.ErrUnreadable},
-		"a whole earlier record": {func(r *vnflcm.Record) { version := r.Version; *r = earlier; r.Version = version }, vnflcm.ErrUnreadable},
-		"the body of another":    {func(r *vnflcm.Record) { r.Body, r.Version, r.Index = another.Body, another.Version, another.Index }, vnflcm.ErrUnreadable},
-		"another kind":           {func(r *vnflcm.Record) { r.Kind = "abandoned" }, vnflcm.ErrUnreadable},
-		"another state":          {func(r *vnflcm.Record) { r.Index.State = "NOT_INSTANTIATED" }, vnflcm.ErrUnreadable},
-		"another operation":      {func(r *vnflcm.Record) { r.Index.Operation = "HEAL" }, vnflcm.ErrUnreadable},
-		"another instance":       {func(r *vnflcm.Record) { r.Index.Instance = "another" }, vnflcm.ErrUnreadable},
-		"another VNFD":           {func(r *vnflcm.Record) { r.Index.VNFD = "another" }, vnflcm.ErrUnreadable},
-		"another time":           {func(r *vnflcm.Record) { r.Index.Start++ }, vnflcm.ErrUnreadable},
+		"as it is":               {func(*store.Record) {}, nil},
+		"an earlier body":        {func(r *store.Record) { r.Body = earlier.Body }, vnflcm.ErrUnreadable},
+		"a whole earlier record": {func(r *store.Record) { version := r.Version; *r = earlier; r.Version = version }, vnflcm.ErrUnreadable},
+		"the body of another":    {func(r *store.Record) { r.Body, r.Version, r.Index = another.Body, another.Version, another.Index }, vnflcm.ErrUnreadable},
+		"another kind":           {func(r *store.Record) { r.Kind = "abandoned" }, vnflcm.ErrUnreadable},
+		"another state":          {func(r *store.Record) { r.Index.State = "NOT_INSTANTIATED" }, vnflcm.ErrUnreadable},
+		"another operation":      {func(r *store.Record) { r.Index.Operation = "HEAL" }, vnflcm.ErrUnreadable},
+		"another instance":       {func(r *store.Record) { r.Index.Instance = "another" }, vnflcm.ErrUnreadable},
+		"another VNFD":           {func(r *store.Record) { r.Index.VNFD = "another" }, vnflcm.ErrUnreadable},
+		"another time":           {func(r *store.Record) { r.Index.Start++ }, vnflcm.ErrUnreadable},
 	} {
 		y := x.other(func(cfg *vnflcm.Config) { cfg.Store = tampering{x.cfg.Store, c.change} })
 		if _, err := y.Get(t.Context(), id); !errors.Is(err, c.want) {
@@ -236,7 +237,7 @@ func TestPurge(t *testing.T) {
 	if changes, _, err := x.Changes(t.Context(), "", 10); len(changes) > 0 || err != nil {
 		t.Errorf("%d changes are left after the purge, %v", len(changes), err)
 	}
-	if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "history"}); len(left) != 1 || err != nil {
+	if left, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "history"}); len(left) != 1 || err != nil {
 		t.Errorf("%d histories are left (%v), want that of the operation in FAILED_TEMP", len(left), err)
 	}
 	opID, err = x.Terminate(t.Context(), first, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})

@@ -14,11 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Config composes a Manager.
 type Config struct {
-	Store    Store                  // required; NewMemoryStore, sqlstore/sqlite, or the caller's own
+	Store    store.Store            // required; store.NewMemory, store/sqlite, or the caller's own
 	Key      []byte                 // required: at least 16 bytes, better 32, that seal what the store keeps (XAES-256-GCM)
 	OldKeys  [][]byte               // keys that records may still be sealed under; Reseal makes them superfluous
 	Packages Packages               // required; DirPackages, PackagesFunc, or the caller's own
@@ -70,7 +71,7 @@ type Manager struct {
 	cfg     Config
 	store   *accountable // Config.Store
 	records *records
-	watcher Watcher // the Store, if it is a Watcher
+	watcher store.Watcher // the Store, if it is a Watcher
 	vims    VIMs
 
 	process  *process
@@ -107,7 +108,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if err := errors.Join(checkPublicParams(cfg.PublicParams), cfg.Maintenance.check()); err != nil {
 		return nil, err
 	}
-	watcher, _ := cfg.Store.(Watcher)
+	watcher, _ := cfg.Store.(store.Watcher)
 	recs, err := cfg.open(ctx)
 	if err != nil {
 		return nil, err
@@ -260,7 +261,7 @@ type operationRecord struct {
 	// Scalings are what a SCALE_TO_LEVEL does, in this order.
 	Scalings []scaling `json:"scalings,omitempty"`
 
-	accepting func(*Batch) error // adds to the batch that accepts the operation
+	accepting func(*store.Batch) error // adds to the batch that accepts the operation
 }
 
 // Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNoPackage if there is no package with
@@ -280,7 +281,7 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	if err = errors.Join(err, size.check(extent{})); err != nil {
 		return nil, err
 	}
-	var b Batch
+	var b store.Batch
 	if err = m.addInstance(&b, &rec); err == nil {
 		err = m.cfg.Store.Apply(ctx, b)
 	}
@@ -300,7 +301,7 @@ func newInstance(given VnfInstance, vnfd *tosca.VNFD) VnfInstance {
 }
 
 // addInstance adds to b a new instance and its entry in the change feed.
-func (m *Manager) addInstance(b *Batch, rec *instanceRecord) error {
+func (m *Manager) addInstance(b *store.Batch, rec *instanceRecord) error {
 	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, rec)
 	b.Put = append(b.Put, record)
 	return errors.Join(err, m.records.appendChange(b, InstanceCreated, rec.identity(), nil))
@@ -320,7 +321,7 @@ func (m *Manager) Delete(ctx context.Context, instanceID, ifMatch string) error 
 	if rec.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
 	}
-	b := Batch{Delete: []Record{{Kind: kindInstance, ID: instanceID, Version: version}}}
+	b := store.Batch{Delete: []store.Record{{Kind: kindInstance, ID: instanceID, Version: version}}}
 	if err := m.records.appendChange(&b, InstanceDeleted, rec.identity(), nil); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Migration says what Migrate changes, or has changed.
@@ -59,9 +61,9 @@ func (m *Manager) Migrate(ctx context.Context) (Migration, error) {
 // migrator converts the records of a store to the newest format.
 type migrator struct {
 	records *records
-	run     string            // of this process
-	plan    bool              // nothing is written
-	owners  map[string]Record // kind and id of the record of the VNF instance that has become a VIM, by VIM
+	run     string                  // of this process
+	plan    bool                    // nothing is written
+	owners  map[string]store.Record // kind and id of the record of the VNF instance that has become a VIM, by VIM
 	done    Migration
 }
 
@@ -83,7 +85,7 @@ func (g *migrator) isDue(stored storedFormat) bool {
 
 // setFormat writes the format of the store, unless a newer version has migrated the store meanwhile.
 func (g *migrator) setFormat(ctx context.Context, to storedFormat) error {
-	return g.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	return g.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		stored, err := g.records.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
 		if err != nil {
 			return err
@@ -97,13 +99,13 @@ func (g *migrator) setFormat(ctx context.Context, to storedFormat) error {
 }
 
 // earlierProcesses returns the records of processes and leases of earlier versions. They may be gone.
-func (m *Manager) earlierProcesses(ctx context.Context) (out []Record, err error) {
+func (m *Manager) earlierProcesses(ctx context.Context) (out []store.Record, err error) {
 	for _, kind := range []string{kindProcess, kindLease} {
-		list, err := m.cfg.Store.List(ctx, Query{Kind: kind})
+		list, err := m.cfg.Store.List(ctx, store.Query{Kind: kind})
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, slices.DeleteFunc(list, func(p Record) bool {
+		out = append(out, slices.DeleteFunc(list, func(p store.Record) bool {
 			var said processRecord
 			return m.records.open(p, &said) == nil && said.Format >= m.store.fence.newest || kind == kindProcess && p.ID == m.process.owner
 		})...)
@@ -121,7 +123,7 @@ func (m *Manager) awaitEarlier(ctx context.Context) error {
 		}
 		var left, alive []string
 		for _, p := range earlier {
-			was, known := seen[p.key()]
+			was, known := seen[p.Key()]
 			name := p.Kind + " " + p.ID
 			if known && was.version != p.Version {
 				alive = append(alive, name)
@@ -148,7 +150,7 @@ func (m *Manager) awaitEarlier(ctx context.Context) error {
 // Processes of this version may change the record at the same time: b fails then, and is built again.
 type conversion struct {
 	kind    string
-	convert func(g *migrator, ctx context.Context, stored Record, b *Batch) error
+	convert func(g *migrator, ctx context.Context, stored store.Record, b *store.Batch) error
 }
 
 // conversions lead from format 1 to format 2. Records of all other kinds are the same in both.
@@ -162,17 +164,17 @@ var conversions = []conversion{
 func (g *migrator) convertAll(ctx context.Context) error {
 	errs := []error{g.findOwners(ctx)}
 	for _, c := range conversions {
-		err := g.each(ctx, c.kind, func(stored Record) error { return g.convert(ctx, c, stored.ID) })
+		err := g.each(ctx, c.kind, func(stored store.Record) error { return g.convert(ctx, c, stored.ID) })
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // each calls do with each record of a kind. It continues after records that cannot be read, and joins their errors.
-func (g *migrator) each(ctx context.Context, kind string, do func(Record) error) error {
+func (g *migrator) each(ctx context.Context, kind string, do func(store.Record) error) error {
 	var unreadable []error
 	// One at a time: a record may have any size, and several can be more than fits into memory.
-	err := g.records.allOf(ctx, Query{Kind: kind, Limit: 1}, func(one []Record) error {
+	err := g.records.allOf(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
 		err := do(one[0])
 		if errors.Is(err, ErrUnreadable) {
 			unreadable = append(unreadable, err)
@@ -185,7 +187,7 @@ func (g *migrator) each(ctx context.Context, kind string, do func(Record) error)
 
 func (g *migrator) convert(ctx context.Context, c conversion, id string) error {
 	changed := false
-	err := g.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := g.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		stored, err := g.records.store.Get(ctx, c.kind, id)
 		if err != nil {
 			return ignoreNotFound(err)
@@ -193,7 +195,7 @@ func (g *migrator) convert(ctx context.Context, c conversion, id string) error {
 		err = c.convert(g, ctx, stored, b)
 		changed = len(b.Put)+len(b.Delete) > 0
 		if g.plan {
-			*b = Batch{}
+			*b = store.Batch{}
 		}
 		return err
 	})
@@ -205,7 +207,7 @@ func (g *migrator) convert(ctx context.Context, c conversion, id string) error {
 
 // nameRun converts a claim without the run of the process that wrote it. That process is gone: the claim is freed, and with its version
 // the epoch of the operation grows. The process knew no suspects either, so what they say does not count.
-func (g *migrator) nameRun(ctx context.Context, stored Record, b *Batch) error {
+func (g *migrator) nameRun(ctx context.Context, stored store.Record, b *store.Batch) error {
 	var c claimRecord
 	if err := g.records.open(stored, &c); err != nil || c.Run != "" {
 		return err
@@ -220,7 +222,7 @@ func (g *migrator) nameRun(ctx context.Context, stored Record, b *Batch) error {
 }
 
 // dropEndedSuspect removes the suspect of an operation that an earlier version has ended, or purged.
-func (g *migrator) dropEndedSuspect(ctx context.Context, stored Record, b *Batch) error {
+func (g *migrator) dropEndedSuspect(ctx context.Context, stored store.Record, b *store.Batch) error {
 	var op operationRecord
 	_, err := g.records.get(ctx, kindOperation, stored.ID, &op)
 	if errors.Is(err, ErrNotFound) || err == nil && op.Occ.OperationState.Final() {
@@ -232,7 +234,7 @@ func (g *migrator) dropEndedSuspect(ctx context.Context, stored Record, b *Batch
 
 // nameInstance converts an entry of the registry of VIMs that an operation has registered: it says of which VNF instance. An operator who
 // has replaced such an entry since has to do so again.
-func (g *migrator) nameInstance(ctx context.Context, stored Record, b *Batch) error {
+func (g *migrator) nameInstance(ctx context.Context, stored store.Record, b *store.Batch) error {
 	var vim vimRecord
 	owner, registered := g.owners[stored.ID]
 	if err := g.records.open(stored, &vim); err != nil || !registered || vim.Instance != "" {
@@ -254,13 +256,13 @@ func (g *migrator) nameInstance(ctx context.Context, stored Record, b *Batch) er
 
 // findOwners finds the VNF instances that have become VIMs, also those that were given up or that another program manages.
 func (g *migrator) findOwners(ctx context.Context) error {
-	g.owners = map[string]Record{}
+	g.owners = map[string]store.Record{}
 	var errs []error
 	for _, kind := range []string{kindHook, kindAbandoned, kindInstance} {
-		errs = append(errs, g.each(ctx, kind, func(stored Record) error {
+		errs = append(errs, g.each(ctx, kind, func(stored store.Record) error {
 			_, vims, err := g.records.vimsOf(stored)
 			for _, vimID := range vims {
-				g.owners[vimID] = Record{Kind: kind, ID: stored.ID}
+				g.owners[vimID] = store.Record{Kind: kind, ID: stored.ID}
 			}
 			return err
 		}))
@@ -269,7 +271,7 @@ func (g *migrator) findOwners(ctx context.Context) error {
 }
 
 // vimsOf reads which VNF instance a record is of, and which VIMs the instance has become.
-func (r *records) vimsOf(stored Record) (instance string, vims []string, err error) {
+func (r *records) vimsOf(stored store.Record) (instance string, vims []string, err error) {
 	if stored.Kind == kindAbandoned {
 		var left AbandonedInstance
 		err := r.open(stored, &left)

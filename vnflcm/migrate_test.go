@@ -15,12 +15,13 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // frozenStore returns a copy of a frozen database in memory, without the records of the processes of its time, and its keys.
-func frozenStore(t *testing.T) (store vnflcm.Store, keys [][]byte) {
+func frozenStore(t *testing.T) (db store.Store, keys [][]byte) {
 	t.Helper()
 	const dir = "testdata/format-2409923"
 	content, err := os.ReadFile(filepath.Join(dir, frozenSQLite))
@@ -29,7 +30,7 @@ func frozenStore(t *testing.T) (store vnflcm.Store, keys [][]byte) {
 	must(t, os.WriteFile(path, content, 0o600))
 	frozen, err := sqlite.Open(t.Context(), path)
 	must(t, err)
-	store = vnflcm.NewMemoryStore()
+	db = store.NewMemory()
 	for key := range everyRecord(t, frozen) {
 		kind, id, _ := strings.Cut(key, " ")
 		if kind == "process" || kind == "lease" {
@@ -39,7 +40,7 @@ func frozenStore(t *testing.T) (store vnflcm.Store, keys [][]byte) {
 		must(t, err)
 		last := r.Version
 		for r.Version = 0; r.Version < last; r.Version++ {
-			must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+			must(t, db.Apply(t.Context(), store.Batch{Put: []store.Record{r}}))
 		}
 	}
 	must(t, frozen.Close())
@@ -48,11 +49,11 @@ func frozenStore(t *testing.T) (store vnflcm.Store, keys [][]byte) {
 		must(t, err)
 		keys = append(keys, key)
 	}
-	return store, keys
+	return db, keys
 }
 
 // opened is a Manager on a store that may be cut off.
-func opened(t *testing.T, store vnflcm.Store, keys [][]byte, change func(*vnflcm.Config)) *vnflcm.Manager {
+func opened(t *testing.T, store store.Store, keys [][]byte, change func(*vnflcm.Config)) *vnflcm.Manager {
 	t.Helper()
 	cfg := vnflcm.Config{AcceptOnly: true, Store: store, Key: keys[0], OldKeys: keys[1:], Packages: toyPackage("cluster"), LeaseTTL: time.Minute}
 	if change != nil {
@@ -65,11 +66,11 @@ func opened(t *testing.T, store vnflcm.Store, keys [][]byte, change func(*vnflcm
 }
 
 // content returns what records of a kind contain.
-func content[T any](t *testing.T, store vnflcm.Store, keys [][]byte, kind string) map[string]T {
+func content[T any](t *testing.T, db store.Store, keys [][]byte, kind string) map[string]T {
 	t.Helper()
 	ring, err := keyring.New(keys...)
 	must(t, err)
-	list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
+	list, err := db.List(t.Context(), store.Query{Kind: kind})
 	must(t, err)
 	out := map[string]T{}
 	for _, r := range list {
@@ -137,7 +138,7 @@ type killed struct {
 	before bool
 }
 
-func (s *killed) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *killed) Apply(ctx context.Context, b store.Batch) error {
 	s.left--
 	if s.left == 0 && s.before {
 		s.Cut(true)
@@ -201,7 +202,7 @@ func TestMigrateWaitsForEarlierProcesses(t *testing.T) {
 			t.Run(name+", "+ends, func(t *testing.T) {
 				t.Parallel()
 				inBubble(t, func(t *testing.T) {
-					fence := &storetest.Fence{Store: vnflcm.NewMemoryStore()}
+					fence := &storetest.Fence{Store: store.NewMemory()}
 					x := newToys(t, func(cfg *vnflcm.Config) {
 						cfg.LeaseTTL, cfg.Store, cfg.AcceptOnly = shortTTL, fence, name == "has a lease"
 						vnflcm.KnowFormat(cfg, 1)
@@ -276,12 +277,12 @@ func TestMigrateConverts(t *testing.T) {
 	_, _ = x.wait(failed, err, vnflcm.FailedTemp)
 	ended := lastOperation(x, x.instantiated("plain"))
 	put := func(kind, id, state, clear string) {
-		r := vnflcm.Record{Kind: kind, ID: id, Index: vnflcm.Index{State: state}}
+		r := store.Record{Kind: kind, ID: id, Index: store.Index{State: state}}
 		if was, err := x.cfg.Store.Get(t.Context(), kind, id); err == nil {
 			r.Version = was.Version
 		}
 		r.Body = sealed(t, r, clear)
-		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{r}}))
 	}
 	closeManager(t, x.Manager)
 	put("claim", "held", "held", `{"state":"held","process":"earlier","accepted":1}`)
@@ -333,7 +334,7 @@ func TestMigrateConverts(t *testing.T) {
 	if diff := cmp.Diff(map[string]storedVIM{"vim1": {}, "operator": {}, "cluster": {"i1"}, "hooked": {"i2"}}, content[storedVIM](t, x.cfg.Store, [][]byte{testKey}, "vim")); diff != "" {
 		t.Errorf("VIMs:\n%s", diff)
 	}
-	if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "suspect"}); err != nil || len(left) > 0 {
+	if left, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "suspect"}); err != nil || len(left) > 0 {
 		t.Errorf("%d suspects are left (%v)", len(left), err)
 	}
 }

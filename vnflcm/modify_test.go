@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func pointer[T any](v T) *T { return &v }
@@ -131,7 +132,7 @@ func TestDeleteAtVersion(t *testing.T) {
 			x := newToys(t, nil)
 			id, y := x.create(), x.other(nil)
 			version := c.ifMatch(x.get(id).Version)
-			store := newStoppable(x.cfg.Store, func(b vnflcm.Batch) bool { return len(b.Delete) > 0 && c.change })
+			store := newStoppable(x.cfg.Store, func(b store.Batch) bool { return len(b.Delete) > 0 && c.change })
 			x.cfg.Store = store
 			x.start()
 			deleted := make(chan error, 1)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // OperationData says what is asked of a driver and what is known of the VNF. The Manager fills it, or package hookrun for a program with its
@@ -230,7 +231,7 @@ func (op *Operation) StopMachine(ctx context.Context, v VNFC) error {
 // (SOL003 v3.3.1 5.5.3.5) in addition to those of the infra driver. They replace metadata that were published before.
 // They belong to the machine: its replacement, as after a heal, starts without them. Do not publish secrets.
 func (op *Operation) Publish(ctx context.Context, v VNFC, metadata map[string]string) error {
-	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+	return op.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		return op.changeInstance(ctx, b, func(i *instanceRecord) {
 			kept := map[string]map[string]string{v.ResourceID: maps.Clone(metadata)}
 			for _, other := range i.Resources.VNFCs {
@@ -245,7 +246,7 @@ func (op *Operation) Publish(ctx context.Context, v VNFC, metadata map[string]st
 
 // update writes the batch that build returns while this process has the claim. It fails outside of the phases, which
 // must not write.
-func (op *Operation) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+func (op *Operation) update(ctx context.Context, build func(context.Context, *store.Batch) error) error {
 	if op.claim == nil {
 		return errReadOnly
 	}
@@ -266,7 +267,7 @@ func (op *Operation) mayCall(ctx context.Context) error {
 var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", ErrProgramming)
 
 // changeInstance adds to b that change is made to the instance while the operation runs.
-func (op *Operation) changeInstance(ctx context.Context, b *Batch, change func(*instanceRecord)) error {
+func (op *Operation) changeInstance(ctx context.Context, b *store.Batch, change func(*instanceRecord)) error {
 	if op.claim.kind == kindHook { // the readers of the feed do not follow this instance
 		return op.claim.changeInstance(ctx, b, op.claim.opID, change)
 	}
@@ -320,7 +321,7 @@ func (op *Operation) emit(e Event) {
 type State struct {
 	records  *records
 	instance string
-	update   func(context.Context, func(context.Context, *Batch) error) error
+	update   func(context.Context, func(context.Context, *store.Batch) error) error
 }
 
 // Get reads the value of a key into v; ErrNotFound if there is no such key.
@@ -334,7 +335,7 @@ func (s *State) Get(ctx context.Context, key string, v any) error {
 
 // Put writes the value of a key.
 func (s *State) Put(ctx context.Context, key string, v any) error {
-	return s.update(ctx, func(ctx context.Context, b *Batch) error {
+	return s.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		return s.records.put(ctx, b, kindState, s.instance+"/"+key, v)
 	})
 }
@@ -344,7 +345,7 @@ func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
 	if s.records == nil {
 		return nil, errByHand
 	}
-	list, err := s.records.store.List(ctx, Query{Kind: kindState, Prefix: s.instance + "/" + prefix})
+	list, err := s.records.store.List(ctx, store.Query{Kind: kindState, Prefix: s.instance + "/" + prefix})
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +358,7 @@ func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
 
 // Delete removes a key; a missing key is no error.
 func (s *State) Delete(ctx context.Context, key string) error {
-	return s.update(ctx, func(ctx context.Context, b *Batch) error {
+	return s.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		return s.records.drop(ctx, b, kindState, s.instance+"/"+key)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // sighting is when another process was first seen with the version of its record that it still has.
@@ -119,9 +121,9 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 	}
 	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/4) // the lease is to be renewed meanwhile
 	defer done()
-	asked, _ := m.cfg.Store.List(ctx, Query{Kind: kindCancel}) // asked again at the next renewal
+	asked, _ := m.cfg.Store.List(ctx, store.Query{Kind: kindCancel}) // asked again at the next renewal
 	for _, r := range runs {
-		if slices.ContainsFunc(asked, func(c Record) bool { return c.ID == r.claim.opID }) {
+		if slices.ContainsFunc(asked, func(c store.Record) bool { return c.ID == r.claim.opID }) {
 			r.checkCancel(ctx)
 		}
 	}
@@ -153,14 +155,14 @@ func watchEvery(ttl time.Duration) time.Duration { return min(ttl/8, 500*time.Mi
 
 // seenClaim is a claim that was read.
 type seenClaim struct {
-	stored Record
+	stored store.Record
 	held   claimRecord
 	err    error // why it cannot be read
 }
 
 // claims reads the claims in these states, the oldest accepted first.
 func (m *Manager) claims(ctx context.Context, states ...claimState) ([]seenClaim, error) {
-	list, err := m.cfg.Store.List(ctx, Query{Kind: kindClaim, States: texts(states)})
+	list, err := m.cfg.Store.List(ctx, store.Query{Kind: kindClaim, States: texts(states)})
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +183,7 @@ func (m *Manager) takeOrphans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (m *Manager) takeOrphans(ctx context.Context) error {
 }
 
 // takeOrphan takes up an operation on which no process works, if that falls to this process.
-func (m *Manager) takeOrphan(ctx context.Context, c seenClaim, holder Record, servers servers) error {
+func (m *Manager) takeOrphan(ctx context.Context, c seenClaim, holder store.Record, servers servers) error {
 	may, falls := m.mayTake(servers, c.stored)
 	if !may {
 		return nil
@@ -232,13 +234,13 @@ func (m *Manager) takeOrphan(ctx context.Context, c seenClaim, holder Record, se
 }
 
 // forgetSightings forgets records that are not there any more.
-func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
+func (m *Manager) forgetSightings(claims []seenClaim, processes []store.Record) {
 	there := map[[2]string]bool{}
 	for _, c := range claims {
-		there[c.stored.key()] = true
+		there[c.stored.Key()] = true
 	}
 	for _, p := range processes {
-		there[p.key()] = true
+		there[p.Key()] = true
 	}
 	maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return !there[key] })
 	m.mu.Lock()
@@ -248,58 +250,58 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []Record) {
 
 // isFree reports whether no living process works on an operation. holder is the record of the process that has the
 // claim, unless that is this process.
-func (m *Manager) isFree(c seenClaim, processes []Record) (holder Record, free bool) {
+func (m *Manager) isFree(c seenClaim, processes []store.Record) (holder store.Record, free bool) {
 	switch {
 	case c.err != nil: // damaged: treated as a claim of a process that no longer exists
-		return Record{}, m.seen.stoodStill(c.stored, m.cfg.LeaseTTL)
+		return store.Record{}, m.seen.stoodStill(c.stored, m.cfg.LeaseTTL)
 	case c.held.State == claimFree || c.held.Process == m.process.owner:
-		return Record{}, true
+		return store.Record{}, true
 	}
 	holder = find(processes, c.held.Process)
 	return holder, m.isGone(holder)
 }
 
 // removeGone removes the records of processes that are gone and have no claims.
-func (m *Manager) removeGone(ctx context.Context, processes []Record, named []string) error {
+func (m *Manager) removeGone(ctx context.Context, processes []store.Record, named []string) error {
 	for _, p := range processes {
 		if p.ID == m.process.owner || slices.Contains(named, p.ID) || !m.isGone(p) {
 			continue
 		}
 		// A process that was only stopped writes its record again.
-		if err := m.cfg.Store.Apply(ctx, Batch{Delete: []Record{p}}); err != nil && !errors.Is(err, ErrConflict) {
+		if err := m.cfg.Store.Apply(ctx, store.Batch{Delete: []store.Record{p}}); err != nil && !errors.Is(err, ErrConflict) {
 			return err
 		}
-		delete(m.seen, p.key())
+		delete(m.seen, p.Key())
 	}
 	return nil
 }
 
 // find returns the record of a process. The version is 0 if the store has no such record.
-func find(processes []Record, owner string) Record {
-	if i := slices.IndexFunc(processes, func(p Record) bool { return p.ID == owner }); i >= 0 {
+func find(processes []store.Record, owner string) store.Record {
+	if i := slices.IndexFunc(processes, func(p store.Record) bool { return p.ID == owner }); i >= 0 {
 		return processes[i]
 	}
-	return Record{Kind: kindProcess, ID: owner}
+	return store.Record{Kind: kindProcess, ID: owner}
 }
 
 // isGone reports whether another process has shown no sign of life for its TTL. A process without a record has ended, or has been stopped
 // for longer than its TTL and looks at its claims before it works on.
-func (m *Manager) isGone(holder Record) bool {
+func (m *Manager) isGone(holder store.Record) bool {
 	return holder.Version == 0 || m.seen.stoodStill(holder, m.records.ttlOf(holder, m.cfg.LeaseTTL))
 }
 
 // ttlOf returns the TTL that a process has written into its record. An unreadable record has the TTL ours.
-func (r *records) ttlOf(holder Record, ours time.Duration) time.Duration {
+func (r *records) ttlOf(holder store.Record, ours time.Duration) time.Duration {
 	said := processRecord{TTL: ours}
 	_ = r.open(holder, &said)
 	return said.TTL
 }
 
 // stoodStill reports whether a record has been seen unchanged for that long, by this process's own clock.
-func (s sightings) stoodStill(r Record, ttl time.Duration) bool {
-	was, known := s[r.key()]
+func (s sightings) stoodStill(r store.Record, ttl time.Duration) bool {
+	was, known := s[r.Key()]
 	if !known || was.version != r.Version {
-		s[r.key()] = sighting{version: r.Version, since: time.Now()}
+		s[r.Key()] = sighting{version: r.Version, since: time.Now()}
 		return false
 	}
 	return time.Since(was.since) >= ttl

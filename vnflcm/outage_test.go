@@ -12,31 +12,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // awayStore is a store that fails while it is away, as a database that restarts.
 type awayStore struct {
-	vnflcm.Store
+	store.Store
 	away atomic.Bool
 }
 
 var errAway = errors.New("connection refused")
 
-func (s *awayStore) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (s *awayStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	if s.away.Load() {
-		return vnflcm.Record{}, errAway
+		return store.Record{}, errAway
 	}
 	return s.Store.Get(ctx, kind, id)
 }
 
-func (s *awayStore) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (s *awayStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if s.away.Load() {
 		return nil, errAway
 	}
 	return s.Store.List(ctx, q)
 }
 
-func (s *awayStore) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *awayStore) Apply(ctx context.Context, b store.Batch) error {
 	if s.away.Load() {
 		return errAway
 	}
@@ -98,11 +99,11 @@ func TestStoreAway(t *testing.T) {
 
 // lostAnswer is a store that applies a batch with a step and returns an error, once.
 type lostAnswer struct {
-	vnflcm.Store
+	store.Store
 	lost atomic.Bool
 }
 
-func (s *lostAnswer) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *lostAnswer) Apply(ctx context.Context, b store.Batch) error {
 	err := s.Store.Apply(ctx, b)
 	if len(b.Put) == 1 && b.Put[0].Kind == "step" && !s.lost.Swap(true) {
 		return errAway
@@ -114,11 +115,11 @@ func (s *lostAnswer) Apply(ctx context.Context, b vnflcm.Batch) error {
 // operation removes the entry, and the history has the step once.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	store := &lostAnswer{Store: vnflcm.NewMemoryStore()}
-	x := newToys(t, func(c *vnflcm.Config) { c.Store = store })
+	db := &lostAnswer{Store: store.NewMemory()}
+	x := newToys(t, func(c *vnflcm.Config) { c.Store = db })
 	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	x.wait(opID, err, vnflcm.Completed)
-	left, err := store.List(t.Context(), vnflcm.Query{Kind: "step"})
+	left, err := db.List(t.Context(), store.Query{Kind: "step"})
 	must(t, err)
 	history, err := x.History(t.Context(), opID)
 	must(t, err)
@@ -126,7 +127,7 @@ func TestLostAnswer(t *testing.T) {
 	for _, done := range history {
 		steps[done.Step]++
 	}
-	if !store.lost.Load() || len(left) > 0 || steps["init"] != 1 {
+	if !db.lost.Load() || len(left) > 0 || steps["init"] != 1 {
 		t.Errorf("%d entries are left, history %v", len(left), steps)
 	}
 }
@@ -134,7 +135,7 @@ func TestLostAnswer(t *testing.T) {
 func TestProblem(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
-	store := &awayStore{Store: vnflcm.NewMemoryStore()}
+	store := &awayStore{Store: store.NewMemory()}
 	away := newToys(t, func(c *vnflcm.Config) { c.Store = store })
 	store.away.Store(true)
 	id := x.instantiated("plain")

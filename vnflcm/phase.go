@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // phase is a part of an operation that can be run, and run again, from the store alone.
@@ -177,12 +178,12 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 
 // journal reads the entries of a phase, by their keys. Under the first claim there are none: no process has worked on
 // the operation before.
-func (r *run) journal(ctx context.Context, p phase) (map[string]Record, error) {
+func (r *run) journal(ctx context.Context, p phase) (map[string]store.Record, error) {
 	if r.claim.epoch == 1 {
 		return nil, nil
 	}
-	list, err := r.m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/" + p.name + "/"})
-	out := map[string]Record{}
+	list, err := r.m.cfg.Store.List(ctx, store.Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/" + p.name + "/"})
+	out := map[string]store.Record{}
 	for _, stored := range list {
 		out[stored.ID] = stored
 	}
@@ -223,7 +224,7 @@ func (r *run) modifyInstance(ctx context.Context, p phase) error {
 		return err
 	}
 	r.rec.Done = append(r.rec.Done, p.name)
-	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *Batch) error {
+	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *store.Batch) error {
 		var failed error
 		err := r.claim.changeInstance(ctx, b, r.rec.Occ.VnfInstanceID, func(i *instanceRecord) { failed = i.modify(req, r.rec.VIMForm, r.rec.Owner) })
 		return errors.Join(err, failed)
@@ -251,7 +252,7 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, p phase, done Pe
 		}
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}
-	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *Batch) error {
+	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *store.Batch) error {
 		return s.op.changeInstance(ctx, b, func(i *instanceRecord) { i.Resources = now })
 	})
 }

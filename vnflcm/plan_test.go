@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func ids(list []vnflcm.VNFC) (out []string) {
@@ -123,7 +124,7 @@ func (x *toys) records() map[string]int64 {
 	x.t.Helper()
 	out := map[string]int64{}
 	for _, kind := range []string{"instance", "operation", "claim", "cancel", "step", "state", "vim"} {
-		list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
+		list, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 		must(x.t, err)
 		for _, r := range list {
 			out[kind+" "+r.ID] = r.Version

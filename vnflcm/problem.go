@@ -15,23 +15,23 @@ type Code = code.Code
 
 // The codes of this package. Whether a retry of the same operation can help is said with each.
 const (
-	ErrInvalidRequest = code.InvalidRequest // no: the request or the package must change
-	ErrNotFound       = code.NotFound       // no
-	ErrConflict       = code.Conflict       // yes, later: another operation holds the instance, or another writer was faster
-	ErrState          = code.State          // no: the instance or operation is not in a state that allows this
-	ErrNotSupported   = code.NotSupported   // no: the driver cannot do this
-	ErrCancelled      = code.Cancelled      // yes: the operation was cancelled on request
-	ErrShutdown       = code.Shutdown       // yes, by itself: the process ended, or cannot continue, another process continues the operation
-	ErrLeased         = code.Leased         // yes, later: another process works on the operation
-	ErrPackageChanged = code.PackageChanged // no: the VNF package is not the one the instance was made from
-	ErrGrantRejected  = code.GrantRejected  // no
-	ErrProgramming    = code.Programming    // no: a driver broke the rules of Run
-	ErrUnreadable     = code.Unreadable     // no: wrong key, or a damaged record
-	ErrNoPackage      = code.NoPackage      // no: Config.Packages has no package for the vnfdId of the request
-	ErrPrecondition   = code.Precondition   // no: the instance has changed since the caller read it
-	ErrStore          = code.Store          // yes, later: the Store has failed
-	ErrProcessEnded   = code.ProcessEnded   // yes, once the reason is mended: the operation ended its process again and again
-	ErrBusy           = code.Busy           // yes, later: too many lists are read at once
+	ErrInvalidRequest Code = "invalid-request"       // no: the request or the package must change
+	ErrNotFound       Code = "not-found"             // no
+	ErrConflict       Code = "conflict"              // yes, later: another operation holds the instance, or another writer was faster
+	ErrState          Code = "state"                 // no: the instance or operation is not in a state that allows this
+	ErrNotSupported   Code = "not-supported"         // no: the driver cannot do this
+	ErrCancelled      Code = "cancelled"             // yes: the operation was cancelled on request
+	ErrShutdown       Code = "shutdown"              // yes, by itself: the process ended, or cannot continue, another process continues the operation
+	ErrLeased         Code = "leased"                // yes, later: another process works on the operation
+	ErrPackageChanged Code = "package-changed"       // no: the VNF package is not the one the instance was made from
+	ErrGrantRejected  Code = "grant-rejected"        // no
+	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
+	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record
+	ErrNoPackage      Code = "package-not-found"     // no: Config.Packages has no package for the vnfdId of the request
+	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it
+	ErrStore          Code = "store"                 // yes, later: the Store has failed
+	ErrProcessEnded   Code = "process-ended"         // yes, once the reason is mended: the operation ended its process again and again
+	ErrBusy           Code = "busy"                  // yes, later: too many lists are read at once
 )
 
 // CommandFailure is found, by errors.As, in the error of a command on a host, whichever package ran it.

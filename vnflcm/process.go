@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // process is the record of this Manager for other processes on the same Store. Every claim of the process is valid as
@@ -96,7 +98,7 @@ func (p *process) writeLocked(ctx context.Context) error {
 	began := time.Now()
 	record, err := p.records.sealed(p.kind, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit, Format: p.records.store.fence.newest})
 	if err == nil {
-		err = p.records.store.Apply(ctx, Batch{Put: []Record{record}, Urgent: true})
+		err = p.records.store.Apply(ctx, store.Batch{Put: []store.Record{record}, Urgent: true})
 	}
 	if err == nil {
 		p.version++
@@ -157,13 +159,13 @@ func (p *process) extend(began time.Time) {
 
 // assert calls write with the record of this process, whose version stays valid until write returns. A takeover asserts
 // it, so that a replaced process takes no claims of its successor.
-func (p *process) assert(ctx context.Context, write func(self Record) error) error {
+func (p *process) assert(ctx context.Context, write func(self store.Record) error) error {
 	if _, err := p.alive(ctx); err != nil {
 		return err
 	}
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
-	return write(Record{Kind: p.kind, ID: p.owner, Version: p.version})
+	return write(store.Record{Kind: p.kind, ID: p.owner, Version: p.version})
 }
 
 // leave removes the record, so that no other process has to wait for its end. What cannot be removed runs out.
@@ -176,6 +178,6 @@ func (p *process) leave(ctx context.Context) {
 		return
 	}
 	p.renewed = time.Time{}
-	_ = p.records.store.Apply(ctx, Batch{Delete: []Record{{Kind: p.kind, ID: p.owner, Version: p.version}}})
+	_ = p.records.store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: p.kind, ID: p.owner, Version: p.version}}})
 	p.version = 0
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fleettest"
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // TestProcesses runs operations in two real processes on one SQLite file and disturbs the first: kill -9, SIGSTOP beyond
@@ -73,15 +74,15 @@ func disturbed(t *testing.T, prefix []string, disturb func(*fleettest.Process)) 
 	first.End()
 	second.End()
 
-	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
+	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
-	defer func() { must(t, store.Close()) }()
+	defer func() { must(t, db.Close()) }()
 	for _, kind := range []string{"claim", "step", "cancel"} {
-		if left, err := store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
+		if left, err := db.List(t.Context(), store.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}
-	m, err := vnflcm.New(t.Context(), fleettest.Config(dir, store, "judge"))
+	m, err := vnflcm.New(t.Context(), fleettest.Config(dir, db, "judge"))
 	must(t, err)
 	defer closeManager(t, m)
 	list, err := m.Instances(t.Context(), vnflcm.InstanceQuery{})
@@ -142,12 +143,12 @@ const serveSQLite = "sqlite"
 
 // closableStore is a store of a process.
 type closableStore interface {
-	vnflcm.Store
+	store.Store
 	Close() error
 }
 
 // processConfig is the configuration of a process. VNFKIT_PROCESS_FORMAT is the newest format of a store that its version of vnfkit knows.
-func processConfig(dir string, store vnflcm.Store, name string) vnflcm.Config {
+func processConfig(dir string, store store.Store, name string) vnflcm.Config {
 	cfg := fleettest.Config(dir, store, name)
 	if format, err := strconv.Atoi(os.Getenv("VNFKIT_PROCESS_FORMAT")); err == nil {
 		vnflcm.KnowFormat(&cfg, format)
@@ -171,10 +172,10 @@ func endIn(opID string, ready <-chan struct{}) vnflcm.Interceptor {
 func TestDeadlyProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
+	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
-	defer func() { must(t, store.Close()) }()
-	cfg := fleettest.Config(dir, store, "api")
+	defer func() { must(t, db.Close()) }()
+	cfg := fleettest.Config(dir, db, "api")
 	cfg.AcceptOnly = true
 	api, err := vnflcm.New(t.Context(), cfg)
 	must(t, err)
@@ -216,7 +217,7 @@ func TestDeadlyProcesses(t *testing.T) {
 	if deaths != 4 {
 		t.Errorf("%d processes have died, want 4", deaths)
 	}
-	if left, err := store.List(t.Context(), vnflcm.Query{Kind: "suspect"}); err != nil || len(left) > 0 {
+	if left, err := db.List(t.Context(), store.Query{Kind: "suspect"}); err != nil || len(left) > 0 {
 		t.Errorf("%d records of suspects are left (%v)", len(left), err)
 	}
 	fleettest.CheckLog(t, dir)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Kinds of records.
@@ -97,15 +98,15 @@ func newRecords(store *accountable, keys ...[]byte) (*records, error) {
 }
 
 // indexed is a value that is stored with an index.
-type indexed interface{ index() Index }
+type indexed interface{ index() store.Index }
 
 // sealed returns the record of v that replaces the given version.
-func (r *records) sealed(kind, id string, version int64, v any) (Record, error) {
+func (r *records) sealed(kind, id string, version int64, v any) (store.Record, error) {
 	clear, err := RevealJSON(v)
 	if err != nil {
-		return Record{}, err
+		return store.Record{}, err
 	}
-	record := Record{Kind: kind, ID: id, Version: version}
+	record := store.Record{Kind: kind, ID: id, Version: version}
 	if v, ok := v.(indexed); ok {
 		record.Index = v.index()
 	}
@@ -113,7 +114,7 @@ func (r *records) sealed(kind, id string, version int64, v any) (Record, error) 
 }
 
 // resealed returns a record that replaces the version of the given one, with another body.
-func (r *records) resealed(record Record, clear []byte) (Record, error) {
+func (r *records) resealed(record store.Record, clear []byte) (store.Record, error) {
 	next := record
 	next.Version++
 	var err error
@@ -122,7 +123,7 @@ func (r *records) resealed(record Record, clear []byte) (Record, error) {
 }
 
 // identity returns what a body is bound to: a body is refused in another record, under another version and beside another index.
-func identity(r Record) []byte {
+func identity(r store.Record) []byte {
 	var out []byte
 	for _, n := range []int64{r.Version, r.Index.Start} {
 		out = binary.BigEndian.AppendUint64(out, uint64(n)) //nolint:gosec // every value has its own bytes
@@ -134,7 +135,7 @@ func identity(r Record) []byte {
 }
 
 // unsealed returns the content of a record, or ErrUnreadable.
-func (r *records) unsealed(rec Record) ([]byte, error) {
+func (r *records) unsealed(rec store.Record) ([]byte, error) {
 	clear, err := r.keys.Open(rec.Body, identity(rec))
 	if err != nil {
 		return nil, ErrUnreadable
@@ -143,7 +144,7 @@ func (r *records) unsealed(rec Record) ([]byte, error) {
 }
 
 // open reads the content of a record. ErrUnreadable names the record.
-func (r *records) open(rec Record, into any) error {
+func (r *records) open(rec store.Record, into any) error {
 	clear, err := r.unsealed(rec)
 	if err == nil {
 		if fault := json.Unmarshal(clear, into); fault != nil {
@@ -166,9 +167,9 @@ func (r *records) get(ctx context.Context, kind, id string, v any) (int64, error
 }
 
 // update applies the batch that build returns, again from the start if another writer was faster.
-func (r *records) update(ctx context.Context, build func(context.Context, *Batch) error) error {
+func (r *records) update(ctx context.Context, build func(context.Context, *store.Batch) error) error {
 	for tries := 0; ; tries++ {
-		var b Batch
+		var b store.Batch
 		if err := build(ctx, &b); err != nil || len(b.Put)+len(b.Delete) == 0 {
 			return err
 		}
@@ -179,7 +180,7 @@ func (r *records) update(ctx context.Context, build func(context.Context, *Batch
 }
 
 // put adds to b that v replaces the record, whatever its content.
-func (r *records) put(ctx context.Context, b *Batch, kind, id string, v any) error {
+func (r *records) put(ctx context.Context, b *store.Batch, kind, id string, v any) error {
 	stored, err := r.store.Get(ctx, kind, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
@@ -198,7 +199,7 @@ type slot struct {
 }
 
 // fill adds to b that v replaces the record. Call written when b has been applied.
-func (r *records) fill(ctx context.Context, b *Batch, s *slot, v any) error {
+func (r *records) fill(ctx context.Context, b *store.Batch, s *slot, v any) error {
 	if s.unknown {
 		s.shared = true
 		stored, err := r.store.Get(ctx, s.kind, s.id)
@@ -216,13 +217,13 @@ func (r *records) fill(ctx context.Context, b *Batch, s *slot, v any) error {
 func (s *slot) written() { s.version, s.unknown = s.version+1, false }
 
 // drop adds to b that the record is removed, or stays missing.
-func (r *records) drop(ctx context.Context, b *Batch, kind, id string) error {
+func (r *records) drop(ctx context.Context, b *store.Batch, kind, id string) error {
 	stored, err := r.store.Get(ctx, kind, id)
 	switch {
 	case storable("id", id) != nil: // it stays missing
 		return nil
 	case errors.Is(err, ErrNotFound):
-		b.Assert = append(b.Assert, Record{Kind: kind, ID: id})
+		b.Assert = append(b.Assert, store.Record{Kind: kind, ID: id})
 	case err != nil:
 		return err
 	default:
@@ -232,30 +233,30 @@ func (r *records) drop(ctx context.Context, b *Batch, kind, id string) error {
 }
 
 // dropAll adds to b that the records of a kind whose id begins with prefix are removed.
-func (r *records) dropAll(ctx context.Context, b *Batch, kind, prefix string) error {
-	list, err := r.store.List(ctx, Query{Kind: kind, Prefix: prefix})
+func (r *records) dropAll(ctx context.Context, b *store.Batch, kind, prefix string) error {
+	list, err := r.store.List(ctx, store.Query{Kind: kind, Prefix: prefix})
 	b.Delete = append(b.Delete, list...)
 	return err
 }
 
 // accountable marks the failures of a Store as ErrStore, and has every batch depend on the format of the store.
 type accountable struct {
-	store Store
+	store store.Store
 	fence fence
 }
 
-func (a *accountable) Get(ctx context.Context, kind, id string) (Record, error) {
+func (a *accountable) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	if storable("id", id) != nil {
-		return Record{}, ErrNotFound
+		return store.Record{}, ErrNotFound
 	}
 	if err := a.fence.closed(); err != nil {
-		return Record{}, err
+		return store.Record{}, err
 	}
 	r, err := a.store.Get(ctx, kind, id)
 	return r, a.failure(ctx, err)
 }
 
-func (a *accountable) List(ctx context.Context, q Query) ([]Record, error) {
+func (a *accountable) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	for _, text := range append(slices.Concat(q.States, q.Operations), q.Prefix, q.Instance, q.VNFD, q.AfterID) {
 		if storable("", text) != nil {
 			return nil, nil // no record has it
@@ -268,7 +269,7 @@ func (a *accountable) List(ctx context.Context, q Query) ([]Record, error) {
 	return list, a.failure(ctx, err)
 }
 
-func (a *accountable) Apply(ctx context.Context, b Batch) error {
+func (a *accountable) Apply(ctx context.Context, b store.Batch) error {
 	var faults []error
 	for _, r := range slices.Concat(b.Put, b.Append) {
 		faults = append(faults, storable("id", r.ID), storable("state", r.Index.State), storable("instance", r.Index.Instance), storable("VNFD", r.Index.VNFD))
@@ -306,7 +307,7 @@ func storable(column, text string) error {
 	return nil
 }
 
-func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]Record, string, error) {
+func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]store.Record, string, error) {
 	if err := a.fence.closed(); err != nil {
 		return nil, after, err
 	}

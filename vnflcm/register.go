@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
@@ -28,7 +30,7 @@ func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInf
 			return err
 		}
 	}
-	return op.update(ctx, func(ctx context.Context, b *Batch) error {
+	return op.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		if stored {
 			if err := own.put(ctx, b, info, &Share{}, op.InstanceID); err != nil {
 				return err
@@ -62,7 +64,7 @@ func (op *Operation) tenant() string {
 }
 
 // planRenewal adds to b when the entry of a VIM is to be renewed, or that it is not.
-func (op *Operation) planRenewal(ctx context.Context, b *Batch, vimID string, v Validity) error {
+func (op *Operation) planRenewal(ctx context.Context, b *store.Batch, vimID string, v Validity) error {
 	switch {
 	case op.claim.kind == kindHook:
 		if v != (Validity{}) {
@@ -97,7 +99,7 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 			return err
 		}
 	}
-	err := op.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := op.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		if err := op.dropEntry(ctx, b, vimID); err != nil {
 			return err
 		}
@@ -119,7 +121,7 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 }
 
 // dropEntry adds to b that an entry is removed from the registry in the Store, and is not renewed. An entry of another tenant stays.
-func (op *Operation) dropEntry(ctx context.Context, b *Batch, vimID string) error {
+func (op *Operation) dropEntry(ctx context.Context, b *store.Batch, vimID string) error {
 	if own, stored := op.vims.(*storeVIMs); stored {
 		if owned, err := own.drop(ctx, b, op.tenant(), vimID); err != nil || !owned {
 			return err

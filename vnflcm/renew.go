@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // VIMRenewer is a MgmtDriver that registers VIMs whose credentials expire (Operation.RegisterVIMUntil).
@@ -39,8 +41,8 @@ type renewal struct {
 
 // index has the time from which on the entry is to be renewed: half of the life of the credentials. The clock of a
 // process may then be late by the other half.
-func (r renewal) index() Index {
-	return Index{Instance: r.Instance, Start: r.Validity.Until.Add(-r.Validity.For / 2).UnixNano()}
+func (r renewal) index() store.Index {
+	return store.Index{Instance: r.Instance, Start: r.Validity.Until.Add(-r.Validity.For / 2).UnixNano()}
 }
 
 const (
@@ -74,7 +76,7 @@ func (m *Manager) renewVIMs(ctx context.Context) {
 
 // listRenewals returns the time of renewal by entry; none if the store does not answer.
 func (m *Manager) listRenewals(ctx context.Context) map[string]time.Time {
-	list, err := m.cfg.Store.List(ctx, Query{Kind: kindRenewal})
+	list, err := m.cfg.Store.List(ctx, store.Query{Kind: kindRenewal})
 	if err != nil {
 		return nil
 	}
@@ -212,7 +214,7 @@ func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, err
 		e.vim, err = m.vims.Get(ctx, e.instance.Tenant, vimID)
 	}
 	if errors.Is(err, ErrNotFound) {
-		return nil, ignoreConflict(m.cfg.Store.Apply(ctx, Batch{Delete: []Record{stored}}))
+		return nil, ignoreConflict(m.cfg.Store.Apply(ctx, store.Batch{Delete: []store.Record{stored}}))
 	}
 	return e, err
 }
@@ -267,7 +269,7 @@ func (m *Manager) storeRenewed(ctx context.Context, e *endingEntry, info VimConn
 			return err
 		}
 	}
-	err := m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		if err := m.checkUnchanged(ctx, e); err != nil {
 			return err
 		}
@@ -297,7 +299,7 @@ func (m *Manager) checkUnchanged(ctx context.Context, e *endingEntry) error {
 
 // putRenewed adds to b that the instance has the renewed entry, and when that is to be renewed. An operation that has the instance
 // locked reads the instance again when it finds another version.
-func (m *Manager) putRenewed(ctx context.Context, b *Batch, e *endingEntry, info VimConnectionInfo, v Validity) error {
+func (m *Manager) putRenewed(ctx context.Context, b *store.Batch, e *endingEntry, info VimConnectionInfo, v Validity) error {
 	inst, version, err := m.instance(ctx, e.renewal.Instance)
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 const (
@@ -248,7 +249,7 @@ func (v *vims) awaitToken(n int) {
 // count returns how many records of a kind there are.
 func (v *vims) count(kind string) int {
 	v.t.Helper()
-	list, err := v.cfg.Store.List(v.t.Context(), vnflcm.Query{Kind: kind})
+	list, err := v.cfg.Store.List(v.t.Context(), store.Query{Kind: kind})
 	must(v.t, err)
 	return len(list)
 }

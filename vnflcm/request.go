@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Instantiate starts the instantiation of a VNF instance (SOL003 v2.6.1 5.4.4) and returns the id of the
@@ -164,7 +165,7 @@ func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, r
 	if err != nil {
 		return err
 	}
-	b := Batch{Put: []Record{locked}}
+	b := store.Batch{Put: []store.Record{locked}}
 	if err := errors.Join(r.take(ctx, &b), r.m.records.fill(ctx, &b, &r.stored, rec), r.m.records.appendChange(&b, OperationEntered, rec.VNF, rec)); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // run is an operation that this process works on.
@@ -219,8 +220,8 @@ func definitions(verb string, first int, vnfcs []VNFC) []ResourceDefinition {
 }
 
 // save stores the operation, together with what each of also adds to the batch.
-func (r *run) save(ctx context.Context, also ...func(context.Context, *Batch) error) error {
-	err := r.claim.update(ctx, func(ctx context.Context, b *Batch) error {
+func (r *run) save(ctx context.Context, also ...func(context.Context, *store.Batch) error) error {
+	err := r.claim.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		if r.stored.unknown { // perhaps because of a cancel
 			r.checkCancel(ctx)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Runner starts operations outside of the Manager, such as in a workflow engine, which then calls RunPhase.
@@ -88,7 +89,7 @@ func (m *Manager) takeForPhase(ctx context.Context, opID string) (r *run, t take
 	if c.err = m.records.open(stored, &c.held); c.err != nil && !m.records.keys.Has(stored.Body) {
 		return nil, t, c.err // of a process with another key, which may live
 	}
-	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
 	if err != nil {
 		return nil, t, err
 	}
@@ -120,7 +121,7 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 		err = r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error { return r.perform(ctx, pkg, inst, due) })
 	}
 	if err == nil && due != PhaseEnd {
-		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *Batch) error { return r.claim.pass(b, claimFree) })
+		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *store.Batch) error { return r.claim.pass(b, claimFree) })
 		if err == nil {
 			return r.rec.due(), nil
 		}
@@ -147,7 +148,7 @@ func (m *Manager) startElsewhere(ctx context.Context, opID string) {
 // watchProcesses looks which processes are gone, so that RunPhase can continue their phases, until ctx ends.
 func (m *Manager) watchProcesses(ctx context.Context) {
 	m.often(ctx, func(ctx context.Context) error {
-		processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+		processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
 		if err != nil {
 			return err
 		}
@@ -155,7 +156,7 @@ func (m *Manager) watchProcesses(ctx context.Context) {
 		defer m.watching.Unlock()
 		there := map[[2]string]bool{}
 		for _, p := range processes {
-			there[p.key()] = true
+			there[p.Key()] = true
 			_ = m.isGone(p)
 		}
 		maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return key[0] == kindProcess && !there[key] })
@@ -190,11 +191,11 @@ func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 }
 
 // mayStart reports whether the Runner is to be called for a claim that has not changed, and notes that it is.
-func (s sightings) mayStart(claim Record, ttl time.Duration) bool {
-	if !s.stoodStill(claim, ttl<<s[claim.key()].started) {
+func (s sightings) mayStart(claim store.Record, ttl time.Duration) bool {
+	if !s.stoodStill(claim, ttl<<s[claim.Key()].started) {
 		return false
 	}
-	s[claim.key()] = sighting{version: claim.Version, since: time.Now(), started: min(s[claim.key()].started+1, 6)}
+	s[claim.Key()] = sighting{version: claim.Version, since: time.Now(), started: min(s[claim.Key()].started+1, 6)}
 	return true
 }
 
@@ -204,14 +205,14 @@ func (m *Manager) restart(ctx context.Context, seen sightings) error {
 	if err != nil {
 		return err
 	}
-	processes, err := m.cfg.Store.List(ctx, Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
 	if err != nil {
 		return err
 	}
 	var named []string
 	there := map[[2]string]bool{}
 	for _, c := range claims {
-		named, there[c.stored.key()] = append(named, c.held.Process), true
+		named, there[c.stored.Key()] = append(named, c.held.Process), true
 		if !m.canStart(c, processes) || !seen.mayStart(c.stored, m.cfg.LeaseTTL) {
 			continue
 		}
@@ -227,7 +228,7 @@ func (m *Manager) restart(ctx context.Context, seen sightings) error {
 }
 
 // canStart reports whether no living process works on an operation.
-func (m *Manager) canStart(c seenClaim, processes []Record) bool {
+func (m *Manager) canStart(c seenClaim, processes []store.Record) bool {
 	m.watching.Lock()
 	defer m.watching.Unlock()
 	_, free := m.isFree(c, processes)

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // engine is a Runner that stores the operations to start, as a workflow engine does.
@@ -94,7 +95,7 @@ func TestRunPhase(t *testing.T) {
 			t.Errorf("the world is another one than without an engine:\n%s", diff)
 		}
 		for _, kind := range []string{"claim", "step", "cancel"} {
-			if left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: kind}); len(left) > 0 || err != nil {
+			if left, err := x.cfg.Store.List(t.Context(), store.Query{Kind: kind}); len(left) > 0 || err != nil {
 				t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
 			}
 		}
@@ -169,7 +170,7 @@ func TestRunPhaseElsewhere(t *testing.T) {
 
 		fence.Cut(true)
 		poll(t, "the record of the process that is gone is removed", func() bool {
-			left, err := y.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
+			left, err := y.cfg.Store.List(t.Context(), store.Query{Kind: "process"})
 			return err == nil && len(left) == 1
 		})
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // hostile values that a secret can have: each is planted everywhere.
@@ -145,7 +146,7 @@ func (x *toys) stored() string {
 	x.t.Helper()
 	var out strings.Builder
 	for _, kind := range []string{"instance", "operation", "step", "state", "vim", "vim-default", "claim", "cancel"} {
-		list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
+		list, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 		must(x.t, err)
 		for _, r := range list {
 			out.WriteString(r.Kind + r.ID + string(r.Body))

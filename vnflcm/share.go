@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"hash/crc32"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // servers are the processes that take up operations: how many each may work on, and works on.
@@ -12,7 +14,7 @@ type servers map[string]*load
 type load struct{ limit, now int }
 
 // serversOf finds the processes that take up operations in what was read.
-func (m *Manager) serversOf(claims []seenClaim, processes []Record) servers {
+func (m *Manager) serversOf(claims []seenClaim, processes []store.Record) servers {
 	out := servers{}
 	for _, p := range processes {
 		var said processRecord
@@ -55,7 +57,7 @@ const patience = time.Second
 
 // mayTake reports whether this process takes up a free operation now, and whether the operation falls to it. It is asked for each, the
 // oldest first.
-func (m *Manager) mayTake(s servers, free Record) (may, falls bool) {
+func (m *Manager) mayTake(s servers, free store.Record) (may, falls bool) {
 	waited := m.seen.stoodStill(free, patience)
 	mine := s[m.process.owner]
 	switch to := s.next(free.ID); {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // acceptOnly is a Manager that accepts requests for others.
@@ -32,7 +33,7 @@ func TestAcceptOnly(t *testing.T) {
 		if occ, err := api.Operation(t.Context(), opID); err != nil || occ.OperationState != vnflcm.Starting {
 			t.Errorf("the operation is %v (%v)", occ, err)
 		}
-		if processes, err := api.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"}); len(processes) > 0 || err != nil {
+		if processes, err := api.cfg.Store.List(t.Context(), store.Query{Kind: "process"}); len(processes) > 0 || err != nil {
 			t.Errorf("a process that runs nothing has a lease: %v, %v", processes, err)
 		}
 		ended := make(chan time.Time, 1)
@@ -101,7 +102,7 @@ func TestShares(t *testing.T) {
 			})
 		}
 		poll(t, "the processes see each other", func() bool {
-			list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "process"})
+			list, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "process"})
 			return err == nil && len(list) == processes
 		})
 		var waiting sync.WaitGroup

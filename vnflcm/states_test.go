@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // gate blocks its callers until it is opened or their context ends.
@@ -212,8 +213,8 @@ func TestUnknownIDs(t *testing.T) {
 // conflict and leave nothing behind.
 func TestOneOperationAtATime(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T) vnflcm.Store{
-		"memory": func(*testing.T) vnflcm.Store { return vnflcm.NewMemoryStore() }, "sqlite": openSQLite,
+	for name, open := range map[string]func(*testing.T) store.Store{
+		"memory": func(*testing.T) store.Store { return store.NewMemory() }, "sqlite": openSQLite,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,7 +244,7 @@ func TestOneOperationAtATime(t *testing.T) {
 			x.wait(accepted[0], nil, vnflcm.Completed)
 			operations, err := x.Operations(t.Context(), vnflcm.OperationQuery{InstanceID: id})
 			must(t, err)
-			leases, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "claim"})
+			leases, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "claim"})
 			must(t, err)
 			if len(operations.Items) != 2 || len(leases) != 0 {
 				t.Errorf("%d operations and %d leases are there, want 2 and 0", len(operations.Items), len(leases))
@@ -418,7 +419,7 @@ func TestCancelRacesWithTheEnd(t *testing.T) {
 		if occ.OperationState == vnflcm.FailedTemp {
 			x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
 		}
-		left, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "cancel"})
+		left, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "cancel"})
 		if err != nil || len(left) > 0 {
 			t.Fatalf("%d requests to cancel are left (%v)", len(left), err)
 		}

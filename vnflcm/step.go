@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Step is the unit of resume: a piece of an operation that must not be done twice. Code between steps runs again on
@@ -204,7 +206,7 @@ func (op *Operation) journal(ctx context.Context, done Performed, version int64,
 	}
 	info := StepInfo{OperationID: op.ID, Phase: done.Phase, Name: done.Step, On: done.On}
 	entry := slot{kind: kindStep, id: info.Key(), version: version}
-	err = op.update(ctx, func(ctx context.Context, b *Batch) error {
+	err = op.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw, Performed: done})
 	})
 	op.steps.performed.journaled(done, err)
@@ -221,7 +223,7 @@ type stepGuard struct {
 	mu        sync.Mutex
 	seen      map[string]bool
 	mayBegin  func(context.Context) error // says why no further step may begin
-	journal   map[string]Record           // of the phase, when it began
+	journal   map[string]store.Record     // of the phase, when it began
 	performed *performance
 }
 

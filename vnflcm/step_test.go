@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // inHook runs a function as the instantiate_end hook of a new instance. Every call makes a new Manager, so that several
@@ -61,7 +62,7 @@ func TestStepResultComesFromTheJournal(t *testing.T) {
 func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		between func(*toys, vnflcm.Record)
+		between func(*toys, store.Record)
 		rev     int
 		probe   bool
 		want    []string
@@ -102,7 +103,7 @@ func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 				}
 			}
 			opID, _ := x.inHook("", hook(0))
-			list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "step", Prefix: opID + "/instantiate_end/s/"})
+			list, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "step", Prefix: opID + "/instantiate_end/s/"})
 			must(t, err)
 			if c.between != nil {
 				c.between(x, list[0])
@@ -120,9 +121,9 @@ func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 	}
 }
 
-func damage(x *toys, r vnflcm.Record) {
+func damage(x *toys, r store.Record) {
 	r.Body = []byte("damaged, and long enough to hold a nonce")
-	must(x.t, x.cfg.Store.Apply(x.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+	must(x.t, x.cfg.Store.Apply(x.t.Context(), store.Batch{Put: []store.Record{r}}))
 }
 
 func TestStepMisuse(t *testing.T) {
@@ -265,7 +266,7 @@ func TestState(t *testing.T) {
 	if kept.Reveal() != "second" {
 		t.Errorf("kept %q, want second", kept.Reveal())
 	}
-	list, err := x.cfg.Store.List(t.Context(), vnflcm.Query{Kind: "state"})
+	list, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "state"})
 	if err != nil || len(list) > 0 {
 		t.Errorf("%d records of state are left after terminate (%v)", len(list), err)
 	}

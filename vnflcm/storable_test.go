@@ -9,7 +9,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 )
 
 // unstorable are texts that PostgreSQL refuses in a column.
@@ -147,14 +148,14 @@ func (d *oddHooks) Hooks() vnflcm.Hooks {
 // TestOddAnswers: whatever texts drivers answer, operations end, documents can be read, and an operation that failed can be given up.
 func TestOddAnswers(t *testing.T) {
 	t.Parallel()
-	oddAnswers(t, func(*testing.T) vnflcm.Store { return vnflcm.NewMemoryStore() })
+	oddAnswers(t, func(*testing.T) store.Store { return store.NewMemory() })
 }
 
 // TestOddAnswersPostgres is TestOddAnswers with a database that refuses some texts.
 func TestOddAnswersPostgres(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
-	oddAnswers(t, func(t *testing.T) vnflcm.Store {
+	oddAnswers(t, func(t *testing.T) store.Store {
 		store, err := postgres.Open(t.Context(), server.NewDatabase(t), postgres.Options{MaxConns: 2})
 		must(t, err)
 		t.Cleanup(func() { must(t, store.Close()) })
@@ -162,7 +163,7 @@ func TestOddAnswersPostgres(t *testing.T) {
 	})
 }
 
-func oddAnswers(t *testing.T, open func(*testing.T) vnflcm.Store) {
+func oddAnswers(t *testing.T, open func(*testing.T) store.Store) {
 	for name, text := range unstorable {
 		t.Run(name, func(t *testing.T) {
 			x := newToys(t, func(cfg *vnflcm.Config) {

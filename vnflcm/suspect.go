@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // suspectRecord says which processes have ended while they had the claim on an operation. A takeover writes it in the
@@ -112,7 +114,7 @@ func (m *Manager) progressOf(ctx context.Context, opID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	journal, err := m.cfg.Store.List(ctx, Query{Kind: kindStep, Prefix: opID + "/"})
+	journal, err := m.cfg.Store.List(ctx, store.Query{Kind: kindStep, Prefix: opID + "/"})
 	var writes int64
 	for _, entry := range journal {
 		writes += entry.Version
@@ -121,7 +123,7 @@ func (m *Manager) progressOf(ctx context.Context, opID string) (string, error) {
 }
 
 // write adds the record to b, and to the claim whether there is one.
-func (t *takeover) write(b *Batch, c *claim) error {
+func (t *takeover) write(b *store.Batch, c *claim) error {
 	c.suspected = len(t.next.Deaths) > 0
 	if c.suspected {
 		record, err := c.records.sealed(kindSuspect, c.opID, t.version, t.next)
@@ -129,13 +131,13 @@ func (t *takeover) write(b *Batch, c *claim) error {
 		return err
 	}
 	if t.version > 0 {
-		b.Delete = append(b.Delete, Record{Kind: kindSuspect, ID: c.opID, Version: t.version})
+		b.Delete = append(b.Delete, store.Record{Kind: kindSuspect, ID: c.opID, Version: t.version})
 	}
 	return nil
 }
 
 // dropSuspect adds to b that the operation is not suspected any more.
-func (r *run) dropSuspect(ctx context.Context, b *Batch) error {
+func (r *run) dropSuspect(ctx context.Context, b *store.Batch) error {
 	if !r.claim.suspected {
 		return nil
 	}
@@ -234,7 +236,7 @@ func (c *claim) noteStep(ctx context.Context, info StepInfo) error {
 	if !c.watched.Load() {
 		return nil
 	}
-	return c.update(ctx, func(ctx context.Context, b *Batch) error {
+	return c.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		var s suspectRecord
 		version, err := c.records.get(ctx, kindSuspect, c.opID, &s)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) { // all processes were only stopped, or damage
@@ -283,7 +285,7 @@ func (m *Manager) disownClaim(ctx context.Context, c *claim, running bool) error
 			return err
 		}
 	}
-	return m.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		var s suspectRecord
 		version, err := m.records.get(ctx, kindSuspect, c.opID, &s)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) {
@@ -303,7 +305,7 @@ func (m *Manager) disownClaim(ctx context.Context, c *claim, running bool) error
 
 // giveUp frees the operation for any process at once.
 func (c *claim) giveUp(ctx context.Context) error {
-	var b Batch
+	var b store.Batch
 	err := c.pass(&b, claimFree)
 	if err == nil {
 		err = c.apply(ctx, b)

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // mortals are processes that live one after the other on one store. A process dies when a step is deadly.
 type mortals struct {
 	*toys
-	store  vnflcm.Store
+	store  store.Store
 	buried bool // a process that has died counts as gone at once
 	deadly func(vnflcm.StepInfo) bool
 
@@ -29,7 +30,7 @@ type mortals struct {
 
 func newMortals(t *testing.T, change func(*vnflcm.Config)) *mortals {
 	t.Helper()
-	d := &mortals{store: vnflcm.NewMemoryStore(), buried: true}
+	d := &mortals{store: store.NewMemory(), buried: true}
 	d.toys = newToys(t, func(cfg *vnflcm.Config) {
 		onePlain(cfg)
 		cfg.Store, cfg.LeaseTTL, cfg.AcceptOnly = d.store, shortTTL, true
@@ -121,7 +122,7 @@ func (d *mortals) begin() string {
 func (d *mortals) left(kinds ...string) {
 	d.t.Helper()
 	for _, kind := range kinds {
-		if list, err := d.store.List(d.t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(list) > 0 {
+		if list, err := d.store.List(d.t.Context(), store.Query{Kind: kind}); err != nil || len(list) > 0 {
 			d.t.Errorf("%d records of kind %s are left (%v)", len(list), kind, err)
 		}
 	}
@@ -306,7 +307,7 @@ func TestProgressBetweenDeaths(t *testing.T) {
 
 // unreachable is a store that a process cannot reach for a while: its calls fail, or wait as in a stopped process.
 type unreachable struct {
-	vnflcm.Store
+	store.Store
 	stops bool
 
 	mu   sync.Mutex
@@ -341,21 +342,21 @@ func (s *unreachable) reach() error {
 	return nil
 }
 
-func (s *unreachable) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (s *unreachable) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	if err := s.reach(); err != nil {
-		return vnflcm.Record{}, err
+		return store.Record{}, err
 	}
 	return s.Store.Get(ctx, kind, id)
 }
 
-func (s *unreachable) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (s *unreachable) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if err := s.reach(); err != nil {
 		return nil, err
 	}
 	return s.Store.List(ctx, q)
 }
 
-func (s *unreachable) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s *unreachable) Apply(ctx context.Context, b store.Batch) error {
 	if err := s.reach(); err != nil {
 		return err
 	}
@@ -376,7 +377,7 @@ func TestLostLeasesDoNotCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T) {
-				store := vnflcm.NewMemoryStore()
+				store := store.NewMemory()
 				inStep, end := make(chan int), make(chan struct{})
 				finish := sync.OnceFunc(func() { close(end) })
 				defer finish()
@@ -455,7 +456,7 @@ func TestLostLeasesDoNotCount(t *testing.T) {
 func TestDeadlyPhase(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
-		store := vnflcm.NewMemoryStore()
+		store := store.NewMemory()
 		x := newToys(t, func(cfg *vnflcm.Config) { cfg.Store, cfg.Runner, cfg.LeaseTTL = store, &engine{}, shortTTL })
 		opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		must(t, err)

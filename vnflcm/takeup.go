@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // take makes this process work on an operation whose claim is as read and that no living process works on. It returns a run that has the
 // claim and has read the operation; nil if this process has a run of the operation, or may not run it beside its other ones now.
 // falls: this process is to run the operation, if not now then later. ErrLeased: the holder has shown a sign of life meanwhile,
 // or another process was faster.
-func (m *Manager) take(ctx context.Context, c seenClaim, holder Record, falls bool) (*run, takeover, error) {
+func (m *Manager) take(ctx context.Context, c seenClaim, holder store.Record, falls bool) (*run, takeover, error) {
 	if m.waitsStill(c.stored) {
 		return nil, takeover{}, nil
 	}
@@ -35,7 +37,7 @@ func (m *Manager) take(ctx context.Context, c seenClaim, holder Record, falls bo
 }
 
 // waitsStill reports whether a suspected operation cannot be taken up for the same reason as at the last look.
-func (m *Manager) waitsStill(claim Record) bool {
+func (m *Manager) waitsStill(claim store.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	version, is := m.waiting[claim.ID]
@@ -44,7 +46,7 @@ func (m *Manager) waitsStill(claim Record) bool {
 
 // reserveFor makes the run of an operation that no process works on. It returns nil if this process has a run of the operation, or may
 // not run it beside its other operations.
-func (m *Manager) reserveFor(ctx context.Context, claim Record, level suspicion, falls bool) (*run, error) {
+func (m *Manager) reserveFor(ctx context.Context, claim store.Record, level suspicion, falls bool) (*run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.runs[claim.ID] != nil {
@@ -69,10 +71,10 @@ func (m *Manager) reserveFor(ctx context.Context, claim Record, level suspicion,
 }
 
 // seize transfers a claim that is as stored to a run. If holder is a process, its record must be unchanged.
-func (m *Manager) seize(ctx context.Context, r *run, stored, holder Record, t takeover) error {
+func (m *Manager) seize(ctx context.Context, r *run, stored, holder store.Record, t takeover) error {
 	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
-	return m.process.assert(ctx, func(self Record) error {
-		b := Batch{Assert: []Record{self}}
+	return m.process.assert(ctx, func(self store.Record) error {
+		b := store.Batch{Assert: []store.Record{self}}
 		if holder.ID != "" {
 			b.Assert = append(b.Assert, holder)
 		}
@@ -91,7 +93,7 @@ func (r *run) readTaken(ctx context.Context) error {
 	if err == nil && r.rec.Occ.OperationState.active() {
 		return nil
 	}
-	var b Batch
+	var b store.Batch
 	switch {
 	case errors.Is(err, ErrNotFound):
 		r.claim.end(&b)

@@ -18,8 +18,9 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // TestUpdate updates a fleet on one SQLite file, process by process, and migrates the store.
@@ -49,11 +50,11 @@ func TestUpdateOnPostgres(t *testing.T) {
 // updateFleet has four processes serve operations, two of them of an earlier version of vnfkit, while processes are killed and stopped at
 // random. Then it replaces each by the newer version, and migrates the store under the same disturbances. Every operation ends once, also
 // those that the earlier version has accepted and begun.
-func updateFleet(t *testing.T, dir string, store vnflcm.Store, dsn string, duration time.Duration) {
+func updateFleet(t *testing.T, dir string, db store.Store, dsn string, duration time.Duration) {
 	t.Helper()
 	api := func(name string, format int) *vnflcm.Manager {
 		t.Helper()
-		cfg := fleettest.Config(dir, store, name)
+		cfg := fleettest.Config(dir, db, name)
 		cfg.AcceptOnly = true
 		vnflcm.KnowFormat(&cfg, format)
 		m, err := vnflcm.New(t.Context(), cfg)
@@ -98,18 +99,18 @@ func updateFleet(t *testing.T, dir string, store vnflcm.Store, dsn string, durat
 
 	fleettest.AwaitEnds(t, newer, 2*time.Minute)
 	poll(t, "the records of killed processes are removed", func() bool {
-		list, err := store.List(t.Context(), vnflcm.Query{Kind: "process"})
+		list, err := db.List(t.Context(), store.Query{Kind: "process"})
 		return err == nil && len(list) == f.Size()
 	})
 	f.End()
 	fleettest.CheckFeed(t, newer, accepted)
 	for _, kind := range []string{"claim", "step", "cancel", "process", "suspect"} {
-		if left, err := store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
+		if left, err := db.List(t.Context(), store.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}
 	fleettest.CheckLog(t, dir)
-	cfg := fleettest.Config(dir, store, "late")
+	cfg := fleettest.Config(dir, db, "late")
 	vnflcm.KnowFormat(&cfg, 1)
 	if _, err := vnflcm.New(t.Context(), cfg); !errors.Is(err, vnflcm.ErrUnreadable) {
 		t.Errorf("New of the earlier version after the migration: %v", err)

@@ -3,6 +3,8 @@ package vnflcm
 import (
 	"context"
 	"errors"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // InstanceForgetter is an InfraDriver that keeps data of instances outside of the VIM and of Operation.State, such as files.
@@ -66,7 +68,7 @@ func (m *Manager) removedCluster(ctx context.Context, vimID string) (cluster str
 
 // checkRegistered adds to b that the VIM of a new instance has no removedVIM. The error is errInstanceChanged if the VIM is no longer
 // registered.
-func (m *Manager) checkRegistered(ctx context.Context, b *Batch, inst *instanceRecord) error {
+func (m *Manager) checkRegistered(ctx context.Context, b *store.Batch, inst *instanceRecord) error {
 	vimID := inst.vimID()
 	if inst.VIMForm == vimComplete || vimID == "" {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // storeVIMs keeps the registry in the Store, sealed like everything else.
@@ -94,7 +96,7 @@ func (v *storeVIMs) registrant(ctx context.Context, vimID string) (instance stri
 func (r *records) registrants(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	for _, kind := range []string{kindHook, kindAbandoned, kindInstance} {
-		err := r.allOf(ctx, Query{Kind: kind}, func(list []Record) error {
+		err := r.allOf(ctx, store.Query{Kind: kind}, func(list []store.Record) error {
 			for _, stored := range list {
 				instance, vims, err := r.vimsOf(stored)
 				if err != nil {
@@ -133,7 +135,7 @@ func (v *storeVIMs) Get(ctx context.Context, tenant, vimID string) (VimConnectio
 // List returns the readable entries and an ErrUnreadable that names the other ones.
 func (v *storeVIMs) List(ctx context.Context) (out []VimConnectionInfo, err error) {
 	var faults []error
-	err = v.records.allOf(ctx, Query{Kind: kindVIM}, func(list []Record) error {
+	err = v.records.allOf(ctx, store.Query{Kind: kindVIM}, func(list []store.Record) error {
 		for _, stored := range list {
 			var rec vimRecord
 			err := v.records.open(stored, &rec)
@@ -156,12 +158,12 @@ func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
 	if share == nil {
 		share = &Share{All: info.Tenant == ""}
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error { return v.put(ctx, b, info, share, "") })
+	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error { return v.put(ctx, b, info, share, "") })
 }
 
 // put adds to b that the entry is added or replaced, by an operation of an instance unless that is empty. A new entry is shared as by
 // share.
-func (v *storeVIMs) put(ctx context.Context, b *Batch, info VimConnectionInfo, share *Share, instance string) error {
+func (v *storeVIMs) put(ctx context.Context, b *store.Batch, info VimConnectionInfo, share *Share, instance string) error {
 	if err := info.checkEntry(); err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ func (v VimConnectionInfo) checkEntry() error {
 }
 
 // replace adds to b that the entry is replaced, if it is still was; errEntryChanged otherwise.
-func (v *storeVIMs) replace(ctx context.Context, b *Batch, was, info VimConnectionInfo) error {
+func (v *storeVIMs) replace(ctx context.Context, b *store.Batch, was, info VimConnectionInfo) error {
 	now, version, err := v.read(ctx, was.VimID)
 	if errors.Is(err, ErrNotFound) || err == nil && !now.equal(was) {
 		return errEntryChanged
@@ -210,7 +212,7 @@ func (v *storeVIMs) Remove(ctx context.Context, tenant, vimID string) error {
 	if err := v.records.warnOfUsers(ctx, v.log, tenant, vimID); err != nil {
 		return err
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		_, err := v.drop(ctx, b, tenant, vimID)
 		return err
 	})
@@ -218,7 +220,7 @@ func (v *storeVIMs) Remove(ctx context.Context, tenant, vimID string) error {
 
 // drop adds to b that an entry of the tenant is removed, or stays missing. It returns false if another tenant has the entry. An entry that
 // cannot be read is removed, too.
-func (v *storeVIMs) drop(ctx context.Context, b *Batch, tenant, vimID string) (owned bool, err error) {
+func (v *storeVIMs) drop(ctx context.Context, b *store.Batch, tenant, vimID string) (owned bool, err error) {
 	rec, _, err := v.read(ctx, vimID)
 	switch {
 	case err == nil && rec.Owner != tenant:
@@ -259,7 +261,7 @@ func (v *storeVIMs) SetDefault(ctx context.Context, tenant, vimID string) error 
 	if err != nil {
 		return err
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *Batch) error {
+	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		return v.records.put(ctx, b, kindVIMDefault, defaultID(tenant, info.VimType), vimID)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // createFor makes an instance of a tenant.
@@ -282,7 +283,7 @@ func (x *toys) forgetAttributes(kind string, attributes ...string) {
 	x.t.Helper()
 	ring, err := keyring.New(testKey)
 	must(x.t, err)
-	list, err := x.cfg.Store.List(x.t.Context(), vnflcm.Query{Kind: kind})
+	list, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 	must(x.t, err)
 	for _, r := range list {
 		clear, err := ring.Open(r.Body, identityOf(r))
@@ -295,7 +296,7 @@ func (x *toys) forgetAttributes(kind string, attributes ...string) {
 		text, err := json.Marshal(value)
 		must(x.t, err)
 		r.Body = sealed(x.t, r, string(text))
-		must(x.t, x.cfg.Store.Apply(x.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+		must(x.t, x.cfg.Store.Apply(x.t.Context(), store.Batch{Put: []store.Record{r}}))
 	}
 }
 

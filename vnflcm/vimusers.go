@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // vimUsers are the VNF instances on a VIM, as the tenant of one instance may see them.
@@ -32,7 +34,7 @@ func (r *records) usersOf(ctx context.Context, owner string, vimIDs ...string) (
 	if len(vimIDs) == 0 {
 		return nil, nil
 	}
-	err = r.allOf(ctx, Query{Kind: kindInstance}, func(list []Record) error {
+	err = r.allOf(ctx, store.Query{Kind: kindInstance}, func(list []store.Record) error {
 		for _, stored := range list {
 			inst := new(instanceRecord)
 			if r.open(stored, inst) == nil && slices.Contains(vimIDs, inst.vimID()) && inst.isOnEntryOf(owner) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/schedule"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // MaintenanceWindow is when the Manager renews certificates without an order: of VNF instances that have a certificate whose end is at most
@@ -137,14 +138,14 @@ func (m *Manager) mayRenew(ctx context.Context, opID string) (bool, error) {
 
 // dueRenewal is an instance whose certificates are to be renewed.
 type dueRenewal struct {
-	stored Record // without its body
+	stored store.Record // without its body
 	end    time.Time
 }
 
 // dueRenewals returns the instances whose certificates are to be renewed, the one whose certificates end first is first.
 func (m *Manager) dueRenewals(ctx context.Context) (due []dueRenewal, err error) {
-	q := Query{Kind: kindExpiry, Operations: []string{string(RenewCertificates)}, Limit: lookPage}
-	err = m.records.allOf(ctx, q, func(list []Record) error {
+	q := store.Query{Kind: kindExpiry, Operations: []string{string(RenewCertificates)}, Limit: lookPage}
+	err = m.records.allOf(ctx, q, func(list []store.Record) error {
 		for _, stored := range list {
 			var rec expiryRecord
 			if m.window.refused[stored.ID] || m.records.open(stored, &rec) != nil || len(rec.Certificates) == 0 {
@@ -172,7 +173,7 @@ func (m *Manager) startRenewal(ctx context.Context, d dueRenewal, last automatic
 	id := d.stored.ID
 	opID, err := m.begin(ctx, id, OpModifyInfo, MaintainVnfRequest{Task: RenewCertificates}.stored(), func(_ *instanceRecord, rec *operationRecord) {
 		rec.Occ.IsAutomaticInvocation = true
-		rec.accepting = func(b *Batch) error {
+		rec.accepting = func(b *store.Batch) error {
 			started := automaticRecord{Operation: rec.Occ.ID, Date: last.Date, Instances: last.Instances + 1}
 			record, err := m.records.sealed(kindAutomatic, automaticID, version, started)
 			b.Put, b.Assert = append(b.Put, record), append(b.Assert, d.stored)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // always is a window that is always open, for that many instances a day.
@@ -274,7 +275,7 @@ func TestWindowDamaged(t *testing.T) {
 		x.instantiated("plain")
 		time.Sleep(settled)
 		closeManager(t, x.Manager)
-		must(t, x.cfg.Store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "automatic", ID: "renew_certificates", Body: []byte("damaged")}}}))
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "automatic", ID: "renew_certificates", Body: []byte("damaged")}}}))
 		time.Sleep(18 * aDay)
 		x.run(10 * time.Minute)
 		if n := len(x.driver.renewed()); n != 0 || strings.Count(x.log.String(), "automatic renew_certificates") != 1 {
@@ -294,7 +295,7 @@ func TestWindowDamaged(t *testing.T) {
 func TestWindowConfig(t *testing.T) {
 	t.Parallel()
 	for _, w := range []vnflcm.MaintenanceWindow{{From: time.Hour, To: time.Hour}, {To: aDay, Instances: -1}, {Days: []time.Weekday{8}, To: aDay}} {
-		_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: testKey, Packages: toyPackage("cluster"), Maintenance: w})
+		_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: testKey, Packages: toyPackage("cluster"), Maintenance: w})
 		if err == nil || !strings.Contains(err.Error(), "Config.Maintenance") {
 			t.Errorf("%+v: %v", w, err)
 		}

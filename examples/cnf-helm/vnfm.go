@@ -18,6 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/progress"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // realCluster is the id of the VIM of -kubeconfig.
@@ -56,7 +57,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	}
 	driver := kubernetes.New(cnf)
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: key, Packages: vnflcm.PackagesFunc(packages.Find),
+		Store: store.NewMemory(), Key: key, Packages: vnflcm.PackagesFunc(packages.Find),
 		Infra: map[string]vnflcm.InfraDriver{"sandbox": world,
 			kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},

@@ -18,6 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/progress"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // vnfm is a VNF manager whose clusters an Ansible server makes.
@@ -46,7 +47,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	_, _ = rand.Read(key)   // never fails
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: key,
+		Store: store.NewMemory(), Key: key,
 		Packages:  vnflcm.DirPackages(o.pkg),
 		Infra:     map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:      map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},

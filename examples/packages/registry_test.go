@@ -18,6 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const registry = "private-registry"
@@ -191,7 +192,7 @@ func newRegistryVNFM(t *testing.T) *registryVNFM {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	t.Cleanup(func() { check(t, pool.Close()) })
 	m, err := vnflcm.New(t.Context(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{1}, 32),
+		Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32),
 		Packages: vnflcm.DirPackages(registry),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": driver.New(driver.Config{Pool: pool})},

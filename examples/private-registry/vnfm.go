@@ -13,6 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/progress"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // vnfm is a VNF manager with two management drivers.
@@ -42,7 +43,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	_, _ = rand.Read(key)   // never fails
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: key,
+		Store: store.NewMemory(), Key: key,
 		Packages: vnflcm.PackagesFunc(packages.Find),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt: map[string]vnflcm.MgmtDriver{

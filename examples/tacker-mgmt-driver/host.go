@@ -19,12 +19,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/hookrun"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // host is what hooks need: a store, drivers, and the resources of a VNF.
 type host struct {
-	store     vnflcm.Store
+	store     store.Store
 	key       []byte
 	log       *slog.Logger
 	drivers   map[string]vnflcm.MgmtDriver

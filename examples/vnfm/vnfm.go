@@ -36,8 +36,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
 
@@ -170,7 +171,7 @@ func (v *vnfm) key(ctx context.Context) ([]byte, error) {
 }
 
 // openStore opens the database.
-func (v *vnfm) openStore(ctx context.Context) (vnflcm.Store, error) {
+func (v *vnfm) openStore(ctx context.Context) (store.Store, error) {
 	if v.config.Postgres != "" {
 		store, err := postgres.Open(ctx, v.config.Postgres, postgres.Options{})
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // scenario is an operation on a VNF.
@@ -114,7 +115,7 @@ func (l *lab) outcome() outcome {
 		out.VNFCs[v] = len(l.vnfcs(v))
 	}
 	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {
-		records, err := l.store.List(l.t.Context(), vnflcm.Query{Kind: kind})
+		records, err := l.store.List(l.t.Context(), store.Query{Kind: kind})
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient/helmsdk"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A Manager that makes CNFs, with Helm in this process.
@@ -29,7 +30,7 @@ func Example() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
+		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
 		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 	})
 	if err == nil {
@@ -60,7 +61,7 @@ func ExampleConfig_cluster() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
+		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
 		Infra:     map[string]vnflcm.InfraDriver{kubernetes.VimTypeV2: driver},
 		KnownVIMs: vnflcm.VimConnections{{VimID: "here", VimType: kubernetes.VimTypeV2}},
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // founder is an infra driver whose VNFs become the cluster of the lab.
@@ -65,7 +66,7 @@ func TestClusterGone(t *testing.T) {
 	if _, err := os.Stat(files); !os.IsNotExist(err) || len(kept.charts) > 0 {
 		t.Errorf("%v, %d charts are kept", err, len(kept.charts))
 	}
-	states, err := l.store.List(t.Context(), vnflcm.Query{Kind: "state"})
+	states, err := l.store.List(t.Context(), store.Query{Kind: "state"})
 	if err != nil || len(states) > 0 {
 		t.Errorf("states that are left: %v, %v", states, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // repository serves versions of the chart web.
@@ -109,9 +110,9 @@ func (l *lab) runs(version string, webs int) {
 }
 
 // keptCharts are the states of charts in the store.
-func (l *lab) keptCharts() []vnflcm.Record {
+func (l *lab) keptCharts() []store.Record {
 	l.t.Helper()
-	list, err := l.store.List(l.t.Context(), vnflcm.Query{Kind: "state", Prefix: l.id + "/kubernetes/chart/"})
+	list, err := l.store.List(l.t.Context(), store.Query{Kind: "state", Prefix: l.id + "/kubernetes/chart/"})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func (l *lab) keptCharts() []vnflcm.Record {
 func (l *lab) forgetCharts() {
 	l.t.Helper()
 	list := l.keptCharts()
-	if err := l.store.Apply(l.t.Context(), vnflcm.Batch{Delete: list}); err != nil || len(list) == 0 {
+	if err := l.store.Apply(l.t.Context(), store.Batch{Delete: list}); err != nil || len(list) == 0 {
 		l.t.Fatal(list, err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/cnftest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // lab is a VNF instance on a simulated cluster.
@@ -37,7 +38,7 @@ type lab struct {
 	helm     *helmsdk.Client // a stranger's
 	files    fstest.MapFS
 	packages vnflcm.Packages
-	store    vnflcm.Store
+	store    store.Store
 	dir      string
 	kind     string // vimType
 	id       string
@@ -48,7 +49,7 @@ type lab struct {
 
 func newLab(t *testing.T, kind string) *lab {
 	t.Helper()
-	l := &lab{t: t, cluster: cnftest.Start(t), files: shop(t), store: vnflcm.NewMemoryStore(), dir: t.TempDir(), kind: kind}
+	l := &lab{t: t, cluster: cnftest.Start(t), files: shop(t), store: store.NewMemory(), dir: t.TempDir(), kind: kind}
 	l.packages = packages(l.files)
 	var err, err2, err3 error
 	l.dynamic, err = dynamic.NewForConfig(l.cluster.Config())

@@ -14,6 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const canary = "canary-password"
@@ -39,7 +40,7 @@ func parse(t testing.TB, text string) vnflcm.Params {
 func faultsOf(t *testing.T, cfg kubernetes.Config, kind, flavour, extra, additional string) (paths []string, err error) {
 	t.Helper()
 	d := kubernetes.New(cfg)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: packages(shop(t)),
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: packages(shop(t)),
 		Infra: map[string]vnflcm.InfraDriver{kind: d}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const foreignName = "vnflcm_made-elsewhere"
@@ -34,7 +35,7 @@ func newForeign(t *testing.T, vimType string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.store = vnflcm.NewMemoryStore()
+	l.store = store.NewMemory()
 	l.Manager = l.start()
 	if err := l.VIMs().Put(t.Context(), vim); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,7 +61,7 @@ type lab struct {
 	*vnflcm.Manager
 	*fake
 	t     *testing.T
-	store vnflcm.Store
+	store store.Store
 	pkgs  vnflcm.Packages
 	kind  string // vimType
 	cfg   openstack.Config
@@ -76,7 +77,7 @@ func newLab(t *testing.T, kind string) *lab {
 
 func newLabOf(t *testing.T, kind string, pkgs vnflcm.Packages) *lab {
 	t.Helper()
-	l := &lab{fake: newFake(t), t: t, store: vnflcm.NewMemoryStore(), pkgs: pkgs, kind: kind, cfg: openstack.Config{Poll: time.Millisecond}, mgmt: &idle{}}
+	l := &lab{fake: newFake(t), t: t, store: store.NewMemory(), pkgs: pkgs, kind: kind, cfg: openstack.Config{Poll: time.Millisecond}, mgmt: &idle{}}
 	l.Manager = l.start()
 	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": l.URL + "/v3"})
 	who, err2 := vnflcm.NewParams(map[string]string{"username": "u", "password": secret, "project": "nfv"})

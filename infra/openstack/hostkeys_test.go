@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const hostKeysDeclared = "  ssh_host_keys: {type: json, hidden: true}\n"
@@ -102,11 +103,11 @@ func TestMadeHostKeys(t *testing.T) {
 			t.Errorf("the servers of %s have the same key as those of the stack before", vdu)
 		}
 	}
-	records, err := l.store.List(t.Context(), vnflcm.Query{})
+	records, err := l.store.List(t.Context(), store.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := slices.IndexFunc(records, func(r vnflcm.Record) bool { return bytes.Contains(r.Body, []byte("PRIVATE KEY")) }); i >= 0 {
+	if i := slices.IndexFunc(records, func(r store.Record) bool { return bytes.Contains(r.Body, []byte("PRIVATE KEY")) }); i >= 0 {
 		t.Errorf("a private key is in the clear in record %s %s", records[i].Kind, records[i].ID)
 	}
 	l.must(l.terminate())

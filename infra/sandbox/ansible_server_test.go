@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
-	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestKubesprayKeys: hosts are logged in to with a key that only its owner may read.
@@ -138,7 +138,7 @@ func TestAnsibleServerStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := on(t, world, vnflcm.NewMemoryStore(), nil)
+	s := on(t, world, store.NewMemory(), nil)
 	key := world.AnsibleHost(ansibleAddress).PublicKey()
 	if err := s.login(ansibleAddress.String(), "ansible", "secret").Run(t.Context(), []string{"sh", "-c", "echo mine >/home/ansible/own; rm kubespray/galaxy.yml"}, nil, nil, nil); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // greeter is a management driver of one's own: it writes a file on every worker.
@@ -46,7 +47,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer func() { _ = pool.Close() }()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
+		Store: store.NewMemory(), Key: []byte("32 bytes that seal all records.."),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": greeter{pool: pool}},

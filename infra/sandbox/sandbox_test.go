@@ -22,6 +22,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const (
@@ -49,7 +50,7 @@ type site struct {
 	*vnflcm.Manager
 	t     *testing.T
 	world *sandbox.World
-	store vnflcm.Store
+	store store.Store
 }
 
 func open(t *testing.T, c sandbox.Config) *site {
@@ -59,10 +60,10 @@ func open(t *testing.T, c sandbox.Config) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = world.Close() })
-	return on(t, world, vnflcm.NewMemoryStore(), nil)
+	return on(t, world, store.NewMemory(), nil)
 }
 
-func on(t *testing.T, world *sandbox.World, store vnflcm.Store, intercept vnflcm.Interceptor) *site {
+func on(t *testing.T, world *sandbox.World, store store.Store, intercept vnflcm.Interceptor) *site {
 	t.Helper()
 	m, err := vnflcm.New(t.Context(), vnflcm.Config{
 		Store: store, Key: bytes.Repeat([]byte{1}, 32), Intercept: intercept,
@@ -222,7 +223,7 @@ func TestPlan(t *testing.T) {
 		defer mu.Unlock()
 		plans[fmt.Sprint(kind, " with ", hosts)] = c
 	}}
-	s := on(t, world, vnflcm.NewMemoryStore(), nil)
+	s := on(t, world, store.NewMemory(), nil)
 	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: bytes.Repeat([]byte{1}, 32),
 		Packages: packages,
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": watched}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": idle{}}})
@@ -523,7 +524,7 @@ func TestKilledWhileMachinesAreMade(t *testing.T) {
 		if _, err := again.Dial(t.Context(), "tcp", "203.0.113.1:6443"); err == nil {
 			t.Error("an address that no machine has answers")
 		}
-		next := on(t, again, vnflcm.NewMemoryStore(), nil)
+		next := on(t, again, store.NewMemory(), nil)
 		for _, m := range next.machines(next.instance(0)) {
 			if err := next.dial(m.Address, "ubuntu", "ubuntu"); err != nil {
 				t.Error(err)

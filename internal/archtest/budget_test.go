@@ -23,15 +23,16 @@ var budget = map[string]int{
 	"vnflcm/sol003/bearer":     10, // JSON web tokens and key sets
 	"vnflcm/sol003/notify":     8,  // OAuth 2.0, backoff
 	"vnflcm/outbound":          0,
+	"vnflcm/store":             0,
 	"vnflcm/timeline":          5,
 	"vnflcm/progress":          8,   // the terminal
 	"vnflcm/telemetry":         20,  // OpenTelemetry's API
 	"vnflcm/temporal":          220, // Temporal's client links gRPC
 	"sshexec/sshotel":          35,  // sshexec, and OpenTelemetry's API
-	"vnflcm/storetest":         10,
+	"vnflcm/store/storetest":   10,
 	"vnflcm/crashtest":         10, // storetest
-	"vnflcm/sqlstore/sqlite":   18,
-	"vnflcm/sqlstore/postgres": 40, // pgx
+	"vnflcm/store/sqlite":      18,
+	"vnflcm/store/postgres":    40, // pgx
 	"helmclient":               0,
 	"helmclient/readiness":     66,  // apimachinery
 	"helmclient/helmsdk":       760, // Helm links kubectl, go-containerregistry links docker/cli

@@ -16,7 +16,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // TestKilledAndStartedAgain: a process that runs an operation is killed with SIGKILL. Started again, it
@@ -159,10 +160,10 @@ func openAlone(ctx context.Context, file string) (*sqlite.Store, error) {
 }
 
 // bury removes the records of processes.
-func bury(ctx context.Context, store vnflcm.Store) error {
-	dead, err := store.List(ctx, vnflcm.Query{Kind: "process"})
+func bury(ctx context.Context, db store.Store) error {
+	dead, err := db.List(ctx, store.Query{Kind: "process"})
 	if err == nil {
-		err = store.Apply(ctx, vnflcm.Batch{Delete: dead})
+		err = db.Apply(ctx, store.Batch{Delete: dead})
 	}
 	return err
 }

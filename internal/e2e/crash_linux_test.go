@@ -8,7 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/programs"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // slow is how long the slow programs take, so that there is a middle to be killed in.

@@ -30,6 +30,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const (
@@ -48,7 +49,7 @@ type scene struct {
 	*process
 	t     testing.TB
 	infra vminfra.Driver
-	store vnflcm.Store
+	store store.Store
 	// packages is the directory of the VNF package. Default: that of the sample.
 	packages string
 	// others are the directories of further packages, by VNFD id.
@@ -84,14 +85,14 @@ type lab struct {
 type labConfig struct {
 	askPassword bool          // sudo asks for the password
 	takes       time.Duration // how long kubeadm init and join and apt-get install take
-	store       vnflcm.Store  // default: in memory
+	store       store.Store   // default: in memory
 }
 
 func newLab(t *testing.T, c labConfig) *lab {
 	t.Helper()
 	needSite(t)
 	if c.store == nil {
-		c.store = vnflcm.NewMemoryStore()
+		c.store = store.NewMemory()
 	}
 	l := &lab{scene: &scene{t: t, store: c.store}, kube: kubesim.NewWorld(kubesim.Options{Takes: c.takes}), started: func(programs.Record) {}}
 	l.cloud = &vminfra.Hosts{Network: site.network, Programs: site.programs, Kube: l.kube, Observe: l.observe,
@@ -164,7 +165,7 @@ type process struct {
 }
 
 // start begins the next process.
-func (s *scene) start(store vnflcm.Store) *process {
+func (s *scene) start(store store.Store) *process {
 	s.t.Helper()
 	p := &process{}
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
@@ -227,7 +228,7 @@ func (p *process) cut() {
 const loginGrace = 15 * time.Second
 
 // managerConfig returns the configuration of a Manager for the sample package on a cloud.
-func managerConfig(store vnflcm.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
+func managerConfig(store store.Store, infra vminfra.Driver, pool *sshexec.Pool, change func(*vnflcm.Config)) vnflcm.Config {
 	c := vnflcm.Config{
 		Store: store, Key: key,
 		Packages: packagesBy(packageDir, nil),

@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // BenchmarkHelm installs and uninstalls the same chart, waiting for neither, with Helm in this process and with the helm
@@ -42,7 +43,7 @@ func BenchmarkHelm(b *testing.B) {
 func BenchmarkCNFs(b *testing.B) {
 	const many = 20
 	cluster := needCluster(b)
-	c := newCNF(b, vnflcm.NewMemoryStore(), cnfSite{Dir: b.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(b)}},
+	c := newCNF(b, store.NewMemory(), cnfSite{Dir: b.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(b)}},
 		cnfVIM(b, kubernetes.VimTypeV1, cluster.Client(), nil), cnfVNFD, "simple", chartParams)
 	for b.Loop() {
 		ids := make([]string, many)

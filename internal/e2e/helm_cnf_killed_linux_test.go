@@ -13,7 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // cnfChildVariable makes this test binary a VNFM that works on a CNF, and says what it shall do.

@@ -29,6 +29,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const cnfVNFD = "4b0f7a53-9f2e-4e26-8c1d-77d5c1a0e9b4"
@@ -142,7 +143,7 @@ func (s cnfSite) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // config composes a Manager. The pool ends with the caller.
-func (s cnfSite) config(store vnflcm.Store, pool *sshexec.Pool) vnflcm.Config {
+func (s cnfSite) config(store store.Store, pool *sshexec.Pool) vnflcm.Config {
 	helm := helmInProcess
 	if s.Helm4 {
 		helm = helm4InProcess
@@ -199,7 +200,7 @@ func (c *cnf) Write(p []byte) (int, error) {
 	return c.log.Write(p)
 }
 
-func newCNF(t testing.TB, store vnflcm.Store, site cnfSite, vim vnflcm.VimConnectionInfo, vnfd, flavour, params string) *cnf {
+func newCNF(t testing.TB, store store.Store, site cnfSite, vim vnflcm.VimConnectionInfo, vnfd, flavour, params string) *cnf {
 	t.Helper()
 	c := &cnf{t: t, cluster: needCluster(t)}
 	c.namespace = newNamespace(t, c.cluster.Client())
@@ -319,7 +320,7 @@ func TestCNFBehindJumpHost(t *testing.T) {
 			must(t, err)
 			vim.Extra, err = vim.Extra.Merge(behind)
 			must(t, err)
-			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}, Only: jump.Address},
+			c := newCNF(t, store.NewMemory(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{cnfVNFD: cnfDir(t)}, Only: jump.Address},
 				vim, cnfVNFD, "simple", mode.params)
 			c.must(c.Instantiate(ctx, c.id, c.request))
 			c.vnfcs(1)
@@ -358,7 +359,7 @@ func TestCNFLife(t *testing.T) {
 			if mode.supplied {
 				site.Cluster, vim.InterfaceInfo, vim.AccessInfo = byPlugin(t, cluster.Client()), vnflcm.Params{}, vnflcm.Params{}
 			}
-			c := newCNF(t, vnflcm.NewMemoryStore(), site, vim, cnfVNFD, "simple", mode.params)
+			c := newCNF(t, store.NewMemory(), site, vim, cnfVNFD, "simple", mode.params)
 			c.must(c.Instantiate(ctx, c.id, c.request))
 			one := c.vnfcs(1)
 			c.must(c.Scale(ctx, c.id, webScale(vnflcm.ScaleOut, 2)))

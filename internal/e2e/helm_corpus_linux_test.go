@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // cnfsOfOthers are packages of the corpus with what their authors' tests ask of them, and how many pods that makes by
@@ -81,7 +82,7 @@ func TestCNFsOfOthers(t *testing.T) {
 			if len(p.files) > 0 {
 				p.params = `{"namespace": %q, "lcm-kubernetes-def-files": ["` + strings.Join(definitionFiles(t, dir, p.files), `", "`) + `"]}`
 			}
-			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{vnfd: dir}},
+			c := newCNF(t, store.NewMemory(), cnfSite{Dir: t.TempDir(), Packages: map[string]string{vnfd: dir}},
 				cnfVIM(t, p.vimType, cluster.Client(), nil), vnfd, p.flavour, p.params)
 			op, err := c.Instantiate(t.Context(), c.id, c.request)
 			c.must(op, err)

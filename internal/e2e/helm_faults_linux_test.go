@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // faultLimit is the limit of the steps that have to fail.
@@ -30,7 +31,7 @@ func faultyCNF(t testing.TB, params string, change func(manifests string) string
 	files["Files/web.tgz"] = string(chartOf(t, "web", "1.0.0", web))
 	files["Files/web.yaml"] = change(files["Files/web.yaml"])
 	site := cnfSite{Dir: t.TempDir(), Limit: faultLimit, Packages: map[string]string{cnfVNFD: writePackage(t, files)}}
-	return newCNF(t, vnflcm.NewMemoryStore(), site, cnfVIM(t, kubernetes.VimTypeV1, needCluster(t).Client(), nil), cnfVNFD, "simple", params)
+	return newCNF(t, store.NewMemory(), site, cnfVIM(t, kubernetes.VimTypeV1, needCluster(t).Client(), nil), cnfVNFD, "simple", params)
 }
 
 func unchanged(text string) string { return text }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // disk is a claim of a volume that the test makes.
@@ -125,7 +126,7 @@ func TestCNFHealKeepsData(t *testing.T) {
 			if mode.masters {
 				masters = newMasters(t, cluster.Client(), 1, mode.program(t))
 			}
-			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: dir}},
+			c := newCNF(t, store.NewMemory(), cnfSite{Dir: t.TempDir(), Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: dir}},
 				cnfVIM(t, vimType, cluster.Client(), masters), cnfVNFD, "simple", mode.params)
 			volume(t, c)
 			c.must(c.Instantiate(ctx, c.id, c.request))

@@ -12,6 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestCNFFromRepository takes CNFs through their life whose chart is in a repository with a password and a private CA. After
@@ -36,7 +37,7 @@ func TestCNFFromRepository(t *testing.T) {
 						Argv: []string{"helm", "repo", "add", "lab", url, "--insecure-skip-tls-verify", "--username=" + repositoryUser, "--password-stdin"}}))
 				}
 			}
-			c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: dir, Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: cnfDir(t)}},
+			c := newCNF(t, store.NewMemory(), cnfSite{Dir: dir, Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: cnfDir(t)}},
 				cnfVIM(t, kubernetes.VimTypeV1, cluster.Client(), masters), cnfVNFD, "simple", params)
 			c.must(c.Instantiate(ctx, c.id, c.request))
 			c.vnfcs(1)

@@ -16,6 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // chancy is the chart web with values of all types, and with fields that differ each time it is rendered.
@@ -106,7 +107,7 @@ func TestCNFValues(t *testing.T) {
 			}
 			for vimType, params := range valuesOfCNF {
 				ctx := t.Context()
-				c := newCNF(t, vnflcm.NewMemoryStore(), cnfSite{Dir: t.TempDir(), Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: dir}},
+				c := newCNF(t, store.NewMemory(), cnfSite{Dir: t.TempDir(), Helm4: mode.helm4, Packages: map[string]string{cnfVNFD: dir}},
 					cnfVIM(t, vimType, cluster.Client(), masters), cnfVNFD, "simple", params)
 				release := "web"
 				if vimType == kubernetes.VimTypeHelm {

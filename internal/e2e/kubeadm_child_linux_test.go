@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/internal/e2e/vminfra"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // yardChildVariable makes this test binary a VNFM that works on a real cluster, and says what it shall do.

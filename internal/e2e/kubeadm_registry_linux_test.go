@@ -31,6 +31,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const (
@@ -200,7 +201,7 @@ func (y *yard) keptSecret() {
 	defer y.mu.Unlock()
 	where := map[string]string{"the log": y.log.String(), "the events": fmt.Sprintf("%+v", y.events)}
 	for _, kind := range []string{"instance", "operation", "step", "state", "vim"} {
-		list, err := y.store.List(y.t.Context(), vnflcm.Query{Kind: kind})
+		list, err := y.store.List(y.t.Context(), store.Query{Kind: kind})
 		must(y.t, err)
 		for _, record := range list {
 			where["record "+kind+" "+record.ID] = string(record.Body)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // TestKubesprayKilled kills the process with SIGKILL while Ansible is running. Ansible continues, and the next process gets

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // stage is a part of the life of a cluster that kubespray itself has made.

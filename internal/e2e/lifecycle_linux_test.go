@@ -8,6 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestLifecycle takes a cluster on real hosts through its whole life.
@@ -103,7 +104,7 @@ func (l *lab) wantNothing(id string) {
 		l.t.Error(err)
 	}
 	for _, kind := range []string{"instance", "state", "step", "claim", "cancel"} {
-		if left, err := l.store.List(ctx, vnflcm.Query{Kind: kind}); err != nil || len(left) != 0 {
+		if left, err := l.store.List(ctx, store.Query{Kind: kind}); err != nil || len(left) != 0 {
 			l.t.Errorf("%d records of kind %s are left, %v", len(left), kind, err)
 		}
 	}

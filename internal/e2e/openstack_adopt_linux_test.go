@@ -14,6 +14,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestAdoptedStack adopts a stack that was created without the SDK, as version 1 of Tacker's API creates one: with a different
@@ -125,7 +126,7 @@ func (l *stackLab) wantNotAdopted(known vnflcm.VnfInstance, req vnflcm.Instantia
 		}
 		vim, err := l.cloud.VIM("cloud", openstack.VimTypeV2)
 		must(l.t, err)
-		m, err := stackManager(l.t.Context(), vnflcm.NewMemoryStore(), pkg, l.driver.Driver, idle{}, vim, l.observe)
+		m, err := stackManager(l.t.Context(), store.NewMemory(), pkg, l.driver.Driver, idle{}, vim, l.observe)
 		must(l.t, err)
 		resource := c.resource
 		if resource == "" {

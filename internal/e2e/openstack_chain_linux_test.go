@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestClusterOnOpenStack runs the kubeadm driver on servers of OpenStack, with three control-plane nodes: instantiate, scale, heal a
@@ -44,7 +45,7 @@ func TestClusterOnOpenStack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Manager, err = stackManager(ctx, vnflcm.NewMemoryStore(), packageDir, l.driver, kubeadm.New(kubeadm.Config{Pool: pool}), vim, nil); err != nil {
+	if l.Manager, err = stackManager(ctx, store.NewMemory(), packageDir, l.driver, kubeadm.New(kubeadm.Config{Pool: pool}), vim, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close(context.Background()) })

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // stackChildVariable makes this test binary a VNFM that works on a stack, and says what it shall do.

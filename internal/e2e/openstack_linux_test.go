@@ -28,6 +28,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // sharedCloud is the cloud that all tests share; it is started for the first one that needs it.
@@ -198,7 +199,7 @@ func packagesIn(dir string) vnflcm.Packages {
 }
 
 // stackManager composes a Manager on a VIM.
-func stackManager(ctx context.Context, store vnflcm.Store, pkg string, infra vnflcm.InfraDriver, mgmt vnflcm.MgmtDriver, vim vnflcm.VimConnectionInfo,
+func stackManager(ctx context.Context, store store.Store, pkg string, infra vnflcm.InfraDriver, mgmt vnflcm.MgmtDriver, vim vnflcm.VimConnectionInfo,
 	observe func(vnflcm.Event)) (*vnflcm.Manager, error) {
 	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Observe: observe,
 		Packages: packagesIn(pkg),
@@ -225,7 +226,7 @@ func (o *openStack) lab(t *testing.T, vimType, pkg string) *stackLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Manager, err = stackManager(t.Context(), vnflcm.NewMemoryStore(), pkg, l.driver, idle{}, vim, l.observe); err != nil {
+	if l.Manager, err = stackManager(t.Context(), store.NewMemory(), pkg, l.driver, idle{}, vim, l.observe); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/e2e/vmhost"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // TestRegistryKilled kills the process with SIGKILL while dpkg, Docker and the registry are running. The next process

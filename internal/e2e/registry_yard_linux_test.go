@@ -26,6 +26,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const (
@@ -256,13 +257,13 @@ func (y *yard) holds(o outside, image string, want bool) {
 // forget drops the journal of an operation, as if it had begun in a store that was lost.
 func (y *yard) forget(op string) {
 	y.t.Helper()
-	list, err := y.store.List(y.t.Context(), vnflcm.Query{Kind: "step", Prefix: op + "/"})
+	list, err := y.store.List(y.t.Context(), store.Query{Kind: "step", Prefix: op + "/"})
 	must(y.t, err)
 	if len(list) == 0 {
 		y.t.Fatal("the journal is empty")
 	}
 	for _, record := range list {
-		must(y.t, y.store.Apply(y.t.Context(), vnflcm.Batch{Delete: []vnflcm.Record{record}}))
+		must(y.t, y.store.Apply(y.t.Context(), store.Batch{Delete: []store.Record{record}}))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // checkFiles checks the files of every host: /etc/hosts has all hosts, and swap stays off. Temporary files may only be left
@@ -76,7 +76,7 @@ func (l *lab) checkSecrets() {
 		where[fmt.Sprintf("program %d, %s", i, r.Argv[0])] = strings.Join(slices.Concat(r.Argv, r.Env), "\n")
 	}
 	for _, kind := range []string{"instance", "operation", "step", "state", "vim"} {
-		list, err := l.store.List(l.t.Context(), vnflcm.Query{Kind: kind})
+		list, err := l.store.List(l.t.Context(), store.Query{Kind: kind})
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // parts are built when the first scenario needs them.
@@ -62,7 +63,7 @@ func newYard(t testing.TB, change func(*yard, *vmhost.Spec)) *yard {
 
 func yardOf(t testing.TB, parts kube.Parts, change func(*yard, *vmhost.Spec)) *yard {
 	t.Helper()
-	y := &yard{parts: parts, scene: &scene{t: t, store: vnflcm.NewMemoryStore()}, ssh: sshexec.NewPool(sshexec.Options{}), auth: sshexec.Password(password)}
+	y := &yard{parts: parts, scene: &scene{t: t, store: store.NewMemory()}, ssh: sshexec.NewPool(sshexec.Options{}), auth: sshexec.Password(password)}
 	spec := vmhost.Spec{User: user, Password: password, Tree: y.parts.NodeTree(),
 		Data: map[string]string{"/var/lib/containerd": y.parts.Images()}}
 	if change != nil {

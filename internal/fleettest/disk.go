@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TTL is the LeaseTTL of the processes.
@@ -42,7 +43,7 @@ topology_template:
 `)}}
 
 // Config is the configuration of a process. Each process has another name, and all have the same folder and store.
-func Config(dir string, store vnflcm.Store, name string) vnflcm.Config {
+func Config(dir string, store store.Store, name string) vnflcm.Config {
 	return vnflcm.Config{Store: store, Key: bytes.Repeat([]byte{7}, 32), LeaseTTL: TTL,
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"disk": &disk{dir: dir, name: name, store: store}}}
@@ -61,7 +62,7 @@ func Instantiate(ctx context.Context, m *vnflcm.Manager, instanceID string) (ope
 // disk is an InfraDriver whose machines are files, which outlive the processes.
 type disk struct {
 	dir, name string
-	store     vnflcm.Store
+	store     store.Store
 }
 
 func (d *disk) folder(instanceID string) string { return filepath.Join(d.dir, "machines", instanceID) }
@@ -133,7 +134,7 @@ func (d *disk) log(ctx context.Context, began time.Time, s vnflcm.StepInfo) erro
 }
 
 // read waits while the store does not answer.
-func (d *disk) read(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (d *disk) read(ctx context.Context, kind, id string) (store.Record, error) {
 	for {
 		r, err := d.store.Get(ctx, kind, id)
 		if err == nil || errors.Is(err, vnflcm.ErrNotFound) || ctx.Err() != nil {

@@ -36,6 +36,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,7 +85,7 @@ func newLab(t *testing.T, c sandbox.Config) *lab {
 			return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 		}})
 	l.manager, err = vnflcm.New(t.Context(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(l.packages), Logger: slog.New(slog.NewTextHandler(l, nil)),
+		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(l.packages), Logger: slog.New(slog.NewTextHandler(l, nil)),
 		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: l.world, openstack.VimTypeV2: l.world,
 			kubernetes.VimTypeV1: clusters, kubernetes.VimTypeHelm: clusters},
 		Mgmt: map[string]vnflcm.MgmtDriver{

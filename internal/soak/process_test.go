@@ -10,7 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // process is a VNFM. Its store and its connections can be cut, and stopped for a while.
@@ -120,12 +121,12 @@ func (c *conn) Close() error {
 
 // stoppedStore is the store of a process that may be stopped.
 type stoppedStore struct {
-	vnflcm.Store
+	store.Store
 	of *network
 }
 
-// Apply implements vnflcm.Store.
-func (s stoppedStore) Apply(ctx context.Context, b vnflcm.Batch) error {
+// Apply implements store.Store.
+func (s stoppedStore) Apply(ctx context.Context, b store.Batch) error {
 	s.of.await()
 	return s.Store.Apply(ctx, b)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // The driver creates a cluster on the machines of a VNF. The machines are simulated by the sandbox, and the control-plane
@@ -23,7 +24,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: make([]byte, 32),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},

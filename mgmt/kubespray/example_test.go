@@ -9,6 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // An Ansible server sets up a Kubernetes cluster on the machines of a VNF. All machines of this example are simulated by
@@ -25,7 +26,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: make([]byte, 32),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster-kubespray"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // outputs records what the runs of a driver print.

@@ -13,14 +13,15 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Lab is a sandbox and a store with a Manager on them. The Manager is the first process; Process starts others.
 type Lab struct {
 	*vnflcm.Manager
 	World   *sandbox.World
-	Store   vnflcm.Store // in memory
-	Package string       // of the Setup; a test of another version of the package changes it
+	Store   store.Store // in memory
+	Package string      // of the Setup; a test of another version of the package changes it
 
 	t     testing.TB
 	setup Setup
@@ -58,7 +59,7 @@ func Open(t testing.TB, s Setup) *Lab {
 	if s.Sandbox.Unexpected == nil {
 		s.Sandbox.Unexpected = func(host string, argv []string) { t.Errorf("%s: unexpected command %q", host, argv) }
 	}
-	l := &Lab{t: t, setup: s, Store: vnflcm.NewMemoryStore(), Package: s.Package, told: told{hosts: map[string]string{}}}
+	l := &Lab{t: t, setup: s, Store: store.NewMemory(), Package: s.Package, told: told{hosts: map[string]string{}}}
 	l.setup.Requests = cmp.Or(s.Requests, filepath.Join(s.Package, "requests"))
 	l.build()
 	t.Cleanup(func() {
@@ -101,11 +102,11 @@ func (l *Lab) build() {
 }
 
 // restore puts a record under the version that it had, which is sealed with it.
-func (l *Lab) restore(r vnflcm.Record) {
+func (l *Lab) restore(r store.Record) {
 	l.t.Helper()
 	version := r.Version
 	for r.Version = 0; r.Version < version; r.Version++ {
-		check(l.t, l.Store.Apply(l.t.Context(), vnflcm.Batch{Put: []vnflcm.Record{r}}))
+		check(l.t, l.Store.Apply(l.t.Context(), store.Batch{Put: []store.Record{r}}))
 	}
 }
 

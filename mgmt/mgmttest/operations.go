@@ -6,6 +6,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Created makes an instance of the package.
@@ -88,7 +89,7 @@ func (l *Lab) Adopted(request string, changes ...Change) string {
 	id := l.Instantiated(request, changes...)
 	known, err := l.Get(l.t.Context(), id)
 	check(l.t, err)
-	l.Store = vnflcm.NewMemoryStore()
+	l.Store = store.NewMemory()
 	l.Manager = l.Process()
 	check(l.t, l.registerVIM())
 	_, err = l.Adopt(l.t.Context(), *known, l.Request(request, changes...), "")

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
-	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // kinds are the kinds of all records.
@@ -15,7 +15,7 @@ var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel"
 // Snapshot is a world at rest and what its store has, for other labs to begin with.
 type Snapshot struct {
 	world   *sandbox.World
-	records []vnflcm.Record
+	records []store.Record
 }
 
 // Snapshot holds as long as the lab is open and at rest.
@@ -25,10 +25,10 @@ func (l *Lab) Snapshot() *Snapshot {
 }
 
 // Records returns the records of these kinds.
-func (l *Lab) Records(kinds ...string) (out []vnflcm.Record) {
+func (l *Lab) Records(kinds ...string) (out []store.Record) {
 	l.t.Helper()
 	for _, kind := range kinds {
-		list, err := l.Store.List(l.t.Context(), vnflcm.Query{Kind: kind})
+		list, err := l.Store.List(l.t.Context(), store.Query{Kind: kind})
 		check(l.t, err)
 		out = append(out, list...)
 	}
@@ -68,6 +68,6 @@ func (l *Lab) Stored() string {
 func (l *Lab) DropJournal() {
 	l.t.Helper()
 	for _, r := range l.Records("step") {
-		check(l.t, l.Store.Apply(l.t.Context(), vnflcm.Batch{Delete: []vnflcm.Record{r}}))
+		check(l.t, l.Store.Apply(l.t.Context(), store.Batch{Delete: []store.Record{r}}))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // The driver sets up a private registry on the machine of a VNF, here one of the sandbox, and the instance has the
@@ -22,7 +23,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: make([]byte, 32),
 		Packages: vnflcm.DirPackages("../../examples/packages/private-registry"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": registry.New(registry.Config{Pool: pool})},

@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/script"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A Manager runs the scripts that the program names, and no other.
@@ -23,7 +24,7 @@ func ExampleNew() {
 	}
 	defer world.Close()
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: make([]byte, 32),
 		Packages: vnflcm.DirPackages(filepath.Join(os.TempDir(), "packages")),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"my-script": script.New("my-script", script.Config{Pool: pool})},

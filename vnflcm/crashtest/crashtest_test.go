@@ -13,7 +13,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +45,7 @@ func (c *cloud) insideCreate(_ vnflcm.StepInfo, die func()) (undo func()) {
 // undisturbed are the steps that instantiating takes.
 func undisturbed(t *testing.T) []vnflcm.StepInfo {
 	t.Helper()
-	c, steps := &cloud{store: vnflcm.NewMemoryStore()}, new(crashtest.Steps)
+	c, steps := &cloud{store: store.NewMemory()}, new(crashtest.Steps)
 	m := c.process(t, steps.Record)
 	opID, err := instantiate(m)
 	if err == nil {
@@ -77,7 +78,7 @@ func TestPoints(t *testing.T) {
 			}
 			t.Run(step.Name+" "+string(point), func(t *testing.T) {
 				t.Parallel()
-				c, ends := &cloud{store: vnflcm.NewMemoryStore()}, 0
+				c, ends := &cloud{store: store.NewMemory()}, 0
 				dying := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point, Inside: c.insideCreate, End: func() { time.Sleep(10 * time.Millisecond); ends++ }})
 				opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
 				if err != nil || !dying.Dead() || ends != 1 {
@@ -99,7 +100,7 @@ func TestPoints(t *testing.T) {
 // TestNobodyDies: the operation ends before its process would have died.
 func TestNobodyDies(t *testing.T) {
 	t.Parallel()
-	c := &cloud{store: vnflcm.NewMemoryStore()}
+	c := &cloud{store: store.NewMemory()}
 	dying := crashtest.New(crashtest.Death{Step: func(vnflcm.StepInfo) bool { return false }, Point: crashtest.BeforeDo})
 	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
 	if err != nil || dying.Dead() {
@@ -114,7 +115,7 @@ func TestNobodyDies(t *testing.T) {
 // TestSurvivesTheStep: the step is found, but nothing in it calls die.
 func TestSurvivesTheStep(t *testing.T) {
 	t.Parallel()
-	c := &cloud{store: vnflcm.NewMemoryStore()}
+	c := &cloud{store: store.NewMemory()}
 	dying := crashtest.New(crashtest.Death{Step: func(vnflcm.StepInfo) bool { return true }, Point: crashtest.InsideDo, Inside: func(vnflcm.StepInfo, func()) func() { return nil }})
 	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
 	if err != nil || dying.Dead() {
@@ -151,7 +152,7 @@ func TestAt(t *testing.T) {
 
 func TestDieUnasked(t *testing.T) {
 	t.Parallel()
-	c := &cloud{store: vnflcm.NewMemoryStore()}
+	c := &cloud{store: store.NewMemory()}
 	dying := crashtest.New(crashtest.Death{})
 	c.created = dying.Die
 	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
@@ -176,7 +177,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &cloud{store: vnflcm.NewMemoryStore()}
+			c := &cloud{store: store.NewMemory()}
 			dying := crashtest.New(crashtest.Death{})
 			m := c.process(t, change, dying.Attach)
 			if name == "begin" {
@@ -194,18 +195,18 @@ func TestErrors(t *testing.T) {
 }
 
 // forgetful is a store that has lost the journal, unknown to the process.
-type forgetful struct{ vnflcm.Store }
+type forgetful struct{ store.Store }
 
-func (f forgetful) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+func (f forgetful) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	if q.Kind == "step" {
 		return nil, nil
 	}
 	return f.Store.List(ctx, q)
 }
 
-func (f forgetful) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (f forgetful) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	if kind == "step" {
-		return vnflcm.Record{}, vnflcm.ErrNotFound
+		return store.Record{}, vnflcm.ErrNotFound
 	}
 	return f.Store.Get(ctx, kind, id)
 }
@@ -213,7 +214,7 @@ func (f forgetful) Get(ctx context.Context, kind, id string) (vnflcm.Record, err
 // TestDoneAgain: what is in the journal and runs again is reported.
 func TestDoneAgain(t *testing.T) {
 	t.Parallel()
-	c := &cloud{store: vnflcm.NewMemoryStore()}
+	c := &cloud{store: store.NewMemory()}
 	steps := undisturbed(t)
 	dying := crashtest.New(crashtest.Death{Step: crashtest.At(steps[1]), Point: crashtest.BeforeDo})
 	opID, err := dying.Run(t.Context(), c.process(t, dying.Attach), instantiate)
@@ -229,16 +230,16 @@ func TestDoneAgain(t *testing.T) {
 // TestFenced: the dead reach their store no more, and the store behind does not change.
 func TestFenced(t *testing.T) {
 	t.Parallel()
-	c := &cloud{store: vnflcm.NewMemoryStore()}
+	c := &cloud{store: store.NewMemory()}
 	dying := crashtest.New(crashtest.Death{})
-	var fenced vnflcm.Store
+	var fenced store.Store
 	c.process(t, dying.Attach, func(c *vnflcm.Config) { fenced = c.Store })
 	dying.Die()
 	dying.Die()
-	if err := fenced.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "step", ID: "x"}}}); !errors.Is(err, storetest.ErrCut) {
+	if err := fenced.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "step", ID: "x"}}}); !errors.Is(err, storetest.ErrCut) {
 		t.Errorf("error %v", err)
 	}
-	if all, err := c.store.List(t.Context(), vnflcm.Query{Kind: "step"}); err != nil || len(all) > 0 {
+	if all, err := c.store.List(t.Context(), store.Query{Kind: "step"}); err != nil || len(all) > 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 }
@@ -246,7 +247,7 @@ func TestFenced(t *testing.T) {
 // TestIntercepts: the caller's own Interceptor sees every step too.
 func TestIntercepts(t *testing.T) {
 	t.Parallel()
-	c, steps, own := &cloud{store: vnflcm.NewMemoryStore()}, new(crashtest.Steps), []string{}
+	c, steps, own := &cloud{store: store.NewMemory()}, new(crashtest.Steps), []string{}
 	m := c.process(t, func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			own = append(own, s.Name)

@@ -12,6 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A driver that makes a server without a look at whether it is there makes two of them, when its process dies before
@@ -19,7 +20,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	for _, point := range crashtest.Points {
-		world := &cloud{store: vnflcm.NewMemoryStore(), careless: true}
+		world := &cloud{store: store.NewMemory(), careless: true}
 		dying := crashtest.New(crashtest.Death{
 			Step:  func(s vnflcm.StepInfo) bool { return s.Name == "create-server" },
 			Point: point,
@@ -71,7 +72,7 @@ type cloud struct {
 	careless bool // makes it without a look at whether it is there
 
 	mu      sync.Mutex
-	store   vnflcm.Store
+	store   store.Store
 	servers []string
 	created func() // called in the middle of create-server
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // processKind is the kind of the records by which processes see each other.
@@ -14,22 +14,22 @@ const processKind = "process"
 // nextStore is the store of the next process. To that process the dead process is gone at once, not after its LeaseTTL, and no other
 // process shares the operations. Other processes on the store see the dead process until its LeaseTTL has passed.
 type nextStore struct {
-	vnflcm.Store
+	store.Store
 	p   *Process
 	own *names // of the records of the next process
 }
 
-// List implements vnflcm.Store.
-func (s nextStore) List(ctx context.Context, q vnflcm.Query) ([]vnflcm.Record, error) {
+// List implements store.Store.
+func (s nextStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
 	list, err := s.Store.List(ctx, q)
 	if q.Kind == processKind {
-		list = slices.DeleteFunc(list, func(r vnflcm.Record) bool { return !s.own.has(r.ID) })
+		list = slices.DeleteFunc(list, func(r store.Record) bool { return !s.own.has(r.ID) })
 	}
 	return list, err
 }
 
-// Apply implements vnflcm.Store. A takeover asserts that the dead process has no record: it removes the record instead.
-func (s nextStore) Apply(ctx context.Context, b vnflcm.Batch) error {
+// Apply implements store.Store. A takeover asserts that the dead process has no record: it removes the record instead.
+func (s nextStore) Apply(ctx context.Context, b store.Batch) error {
 	s.own.add(b.Put)
 	for i, r := range b.Assert {
 		if r.Kind != processKind || r.Version > 0 || !s.p.processes.has(r.ID) {
@@ -43,9 +43,9 @@ func (s nextStore) Apply(ctx context.Context, b vnflcm.Batch) error {
 	return s.Store.Apply(ctx, b)
 }
 
-// Watch implements vnflcm.Watcher, if the store does.
+// Watch implements store.Watcher, if the store does.
 func (s nextStore) Watch(ctx context.Context, changed func()) error {
-	if w, is := s.Store.(vnflcm.Watcher); is {
+	if w, is := s.Store.(store.Watcher); is {
 		return w.Watch(ctx, changed)
 	}
 	<-ctx.Done()
@@ -58,7 +58,7 @@ type names struct {
 	ids map[string]bool
 }
 
-func (n *names) add(put []vnflcm.Record) {
+func (n *names) add(put []store.Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range put {

@@ -7,7 +7,8 @@ import (
 	"sync"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/storetest"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
 // Point is where in a step a process dies.
@@ -79,7 +80,7 @@ func New(d Death) *Process {
 // Attach connects a Manager to the process by its Config, before vnflcm.New: the Manager dies with the process.
 func (p *Process) Attach(c *vnflcm.Config) {
 	p.fence.Store = c.Store
-	c.Store = store{&p.fence, p}
+	c.Store = db{&p.fence, p}
 	c.Intercept = around(p.intercept, c.Intercept)
 }
 
@@ -156,13 +157,13 @@ func (p *Process) begins(s vnflcm.StepInfo) bool {
 }
 
 // store is the store of a process that dies when it journals the step.
-type store struct {
+type db struct {
 	*storetest.Fence
 	p *Process
 }
 
-// Apply implements vnflcm.Store.
-func (s store) Apply(ctx context.Context, b vnflcm.Batch) error {
+// Apply implements store.Store.
+func (s db) Apply(ctx context.Context, b store.Batch) error {
 	var journal []string
 	for _, r := range b.Put {
 		if r.Kind == stepKind {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // AttachNext connects the Manager of the next process by its Config, before vnflcm.New. The next process takes the operations of the
@@ -65,9 +66,9 @@ func (p *Process) repeated() error {
 // loseJournal removes all entries.
 func (p *Process) loseJournal() {
 	ctx := context.Background()
-	journal, err := p.fence.Store.List(ctx, vnflcm.Query{Kind: stepKind})
+	journal, err := p.fence.Store.List(ctx, store.Query{Kind: stepKind})
 	if err == nil {
-		err = p.fence.Store.Apply(ctx, vnflcm.Batch{Delete: journal})
+		err = p.fence.Store.Apply(ctx, store.Batch{Delete: journal})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@
 //		Request: request, Package: pkg, Resources: vnflcm.Resources{VNFCs: machines},
 //	})
 //
-// store is any vnflcm.Store; a file of vnflcm/sqlstore/sqlite is enough. It keeps, sealed under Key, the steps that are done,
+// store is any store.Store; a file of vnflcm/store/sqlite is enough. It keeps, sealed under Key, the steps that are done,
 // the results, and the data that the driver needs in later hooks, such as host keys. A vnflcm.Manager is not needed.
 //
 // # When it fails, or the process dies

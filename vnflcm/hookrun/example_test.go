@@ -7,6 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/hookrun"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // greeter is a management driver: it greets each machine, once.
@@ -38,7 +39,7 @@ func ExampleRunner() {
 		return
 	}
 	defer pkg.Close()
-	runner := hookrun.Runner{Store: vnflcm.NewMemoryStore(), Key: make([]byte, 32), Driver: greeter{}}
+	runner := hookrun.Runner{Store: store.NewMemory(), Key: make([]byte, 32), Driver: greeter{}}
 	for range 2 {
 		result, err := runner.Run(ctx, hookrun.Call{
 			OperationID: "op-1", InstanceID: "vnf-1", Hook: vnflcm.InstantiateEnd,

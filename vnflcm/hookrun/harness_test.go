@@ -15,6 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/hookrun"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -133,6 +134,6 @@ func machines(n int) (r vnflcm.Resources) {
 // ttl is long: a hook that a busy machine delays keeps its lease. Tests that wait for its end run in a bubble of synctest.
 const ttl = time.Minute
 
-func runner(store vnflcm.Store, driver vnflcm.MgmtDriver) hookrun.Runner {
+func runner(store store.Store, driver vnflcm.MgmtDriver) hookrun.Runner {
 	return hookrun.Runner{Store: store, Key: key, Driver: driver, LeaseTTL: ttl}
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Runner runs hooks of a driver. It is safe for concurrent use.
 type Runner struct {
-	Store  vnflcm.Store      // required
+	Store  store.Store       // required
 	Key    []byte            // required: at least 16 bytes, better 32, that seal what the store keeps
 	Driver vnflcm.MgmtDriver // required
 	VIMs   vnflcm.VIMs       // where the driver registers a cluster as a VIM; default: in the Store

@@ -16,7 +16,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 	"github.com/vnfkit/vnfkit/vnflcm/hookrun"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // reveal is a result with its secrets, which print as ***.
@@ -32,11 +33,11 @@ func reveal(t testing.TB, r hookrun.Result) string {
 const wantResult = `{"published":{"vm0":{"address":"192.0.2.1"}},"vims":[{"vimId":"cluster-vnf-1","vimType":"kubernetes","accessInfo":{"bearer_token":"` + canary + `"}}]}`
 
 // count returns how many records there are of each kind.
-func count(t testing.TB, store vnflcm.Store) map[string]int {
+func count(t testing.TB, db store.Store) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	for _, kind := range []string{"claim", "hook", "hook-initial", "lease", "process", "state", "step", "vim", "renewal", "instance", "operation", "change"} {
-		list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
+		list, err := db.List(t.Context(), store.Query{Kind: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestOperation(t *testing.T) {
 	run := func(id string, change func(*hookrun.Call)) vnflcm.Operation {
 		t.Helper()
 		c := call(t, func(c *hookrun.Call) { c.OperationID, c.Initial = id, initial }, change)
-		if _, err := runner(vnflcm.NewMemoryStore(), driver).Run(t.Context(), c); err != nil {
+		if _, err := runner(store.NewMemory(), driver).Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		return driver.ops[len(driver.ops)-1]
@@ -122,7 +123,7 @@ func TestOperation(t *testing.T) {
 // TestRemembered: a hook finds in the store what the instance was instantiated with, and what its operation began with.
 func TestRemembered(t *testing.T) {
 	t.Parallel()
-	store, driver := vnflcm.NewMemoryStore(), &cluster{}
+	store, driver := store.NewMemory(), &cluster{}
 	run := func(id string, hook vnflcm.Hook, n int, request any) *vnflcm.Operation {
 		t.Helper()
 		before := len(driver.ops)
@@ -182,12 +183,12 @@ func TestFaults(t *testing.T) {
 		"no initial": {func(c *hookrun.Call) { c.Hook, c.Request = vnflcm.HealEnd, vnflcm.HealVnfRequest{} }, vnflcm.ErrInvalidRequest},
 	} {
 		driver := &cluster{}
-		if _, err := runner(vnflcm.NewMemoryStore(), driver).Run(t.Context(), call(t, c.change)); !errors.Is(err, c.want) || len(driver.ops) > 0 {
+		if _, err := runner(store.NewMemory(), driver).Run(t.Context(), call(t, c.change)); !errors.Is(err, c.want) || len(driver.ops) > 0 {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	driver := &cluster{fault: &vnflcm.ParamError{Path: "additionalParams.x", Reason: "is wrong"}}
-	if _, err := runner(vnflcm.NewMemoryStore(), driver).Run(t.Context(), call(t)); !errors.Is(err, vnflcm.ErrInvalidRequest) || len(driver.ops) > 0 {
+	if _, err := runner(store.NewMemory(), driver).Run(t.Context(), call(t)); !errors.Is(err, vnflcm.ErrInvalidRequest) || len(driver.ops) > 0 {
 		t.Errorf("a fault that the driver finds: error %v", err)
 	}
 	if _, err := (hookrun.Runner{}).Run(t.Context(), call(t)); err == nil {
@@ -201,7 +202,7 @@ func TestFaults(t *testing.T) {
 // TestFailure: the error of the driver is masked, and the next call continues.
 func TestFailure(t *testing.T) {
 	t.Parallel()
-	store, driver, refused := vnflcm.NewMemoryStore(), &cluster{}, errors.New("refused")
+	store, driver, refused := store.NewMemory(), &cluster{}, errors.New("refused")
 	driver.fail = errors.Join(refused, errors.New("login with "+canary))
 	var log bytes.Buffer
 	r := runner(store, driver)
@@ -229,10 +230,10 @@ func TestFailure(t *testing.T) {
 // TestSealed: no record has a secret in the clear, while the hook runs and afterwards.
 func TestSealed(t *testing.T) {
 	t.Parallel()
-	store, driver := vnflcm.NewMemoryStore(), &cluster{}
+	db, driver := store.NewMemory(), &cluster{}
 	check := func() {
-		for kind := range count(t, store) {
-			list, err := store.List(t.Context(), vnflcm.Query{Kind: kind})
+		for kind := range count(t, db) {
+			list, err := db.List(t.Context(), store.Query{Kind: kind})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +244,7 @@ func TestSealed(t *testing.T) {
 			}
 		}
 	}
-	r := runner(store, driver)
+	r := runner(db, driver)
 	r.Observe = func(vnflcm.Event) { check() }
 	result, err := r.Run(t.Context(), call(t))
 	if err != nil {
@@ -264,7 +265,7 @@ func TestSealed(t *testing.T) {
 // TestEnd: the last hook of an instance, or Forget, leaves nothing of it but the result of that hook.
 func TestEnd(t *testing.T) {
 	t.Parallel()
-	store, driver := vnflcm.NewMemoryStore(), &cluster{}
+	store, driver := store.NewMemory(), &cluster{}
 	r := runner(store, driver)
 	run := func(change func(*hookrun.Call)) {
 		t.Helper()
@@ -307,7 +308,7 @@ func (d onMachines) Hooks() vnflcm.Hooks { return vnflcm.Hooks{vnflcm.Instantiat
 func TestMissingHooks(t *testing.T) {
 	t.Parallel()
 	for _, hooks := range [][]vnflcm.Hook{{vnflcm.TerminateStart, vnflcm.TerminateEnd}, {vnflcm.InstantiateRollbackStart, vnflcm.InstantiateRollbackEnd}} {
-		store, driver := vnflcm.NewMemoryStore(), onMachines{&cluster{}}
+		store, driver := store.NewMemory(), onMachines{&cluster{}}
 		r := runner(store, driver)
 		if _, err := r.Run(t.Context(), call(t)); err != nil {
 			t.Fatal(err)
@@ -338,7 +339,7 @@ func TestMissingHooks(t *testing.T) {
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := vnflcm.NewMemoryStore()
+		store := store.NewMemory()
 		driver := &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
 		type answer struct {
 			result hookrun.Result
@@ -373,7 +374,7 @@ func TestTwice(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := vnflcm.NewMemoryStore()
+		store := store.NewMemory()
 		driver := &cluster{entered: make(chan struct{}, 1), resume: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-driver.entered; cancel() }()
@@ -393,11 +394,11 @@ func TestCancelled(t *testing.T) {
 // stalled is a store that answers the process of its Runner no more once it is cut, and answers again later: as a machine that is
 // suspended while the lease runs out.
 type stalled struct {
-	vnflcm.Store
+	store.Store
 	stop, next chan struct{}
 }
 
-func (s stalled) Apply(ctx context.Context, b vnflcm.Batch) error {
+func (s stalled) Apply(ctx context.Context, b store.Batch) error {
 	select {
 	case <-s.stop:
 		select {
@@ -414,7 +415,7 @@ func (s stalled) Apply(ctx context.Context, b vnflcm.Batch) error {
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, slow := vnflcm.NewMemoryStore(), &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
+		store, slow := store.NewMemory(), &cluster{entered: make(chan struct{}), resume: make(chan struct{})}
 		s := stalled{store, make(chan struct{}), make(chan struct{})}
 		done := make(chan error, 1)
 		var late hookrun.Result
@@ -453,9 +454,9 @@ func TestCrash(t *testing.T) {
 			t.Run(step.Name+" "+step.On+" "+string(point), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					store, driver := vnflcm.NewMemoryStore(), &cluster{}
+					db, driver := store.NewMemory(), &cluster{}
 					dying := crashtest.New(crashtest.Death{Step: crashtest.At(step), Point: point})
-					c := vnflcm.Config{Store: store}
+					c := vnflcm.Config{Store: db}
 					dying.Attach(&c)
 					dead := runner(c.Store, driver)
 					dead.Intercept, dead.LeaseTTL = c.Intercept, ttl/4
@@ -464,12 +465,12 @@ func TestCrash(t *testing.T) {
 					if _, err := dead.Run(ctx, call(t)); err == nil || !dying.Dead() {
 						t.Fatalf("error %v; dead: %t", err, dying.Dead())
 					}
-					journal, err := store.List(t.Context(), vnflcm.Query{Kind: "step"})
+					journal, err := db.List(t.Context(), store.Query{Kind: "step"})
 					if err != nil {
 						t.Fatal(err)
 					}
 					if point == crashtest.JournalLost {
-						if err := store.Apply(t.Context(), vnflcm.Batch{Delete: journal}); err != nil {
+						if err := db.Apply(t.Context(), store.Batch{Delete: journal}); err != nil {
 							t.Fatal(err)
 						}
 						journal = nil
@@ -478,7 +479,7 @@ func TestCrash(t *testing.T) {
 					for _, r := range journal {
 						done[r.ID] = true
 					}
-					next := runner(store, driver)
+					next := runner(db, driver)
 					next.Intercept = func(ctx context.Context, s vnflcm.StepInfo, do func(context.Context) error) error {
 						if done[s.Key()] {
 							t.Errorf("%s is in the journal and ran again", s.Key())
@@ -489,7 +490,7 @@ func TestCrash(t *testing.T) {
 					if err != nil || reveal(t, result) != wantResult {
 						t.Errorf("%s, %v", reveal(t, result), err)
 					}
-					if diff := cmp.Diff(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 1}, count(t, store)); diff != "" {
+					if diff := cmp.Diff(map[string]int{"hook": 1, "hook-initial": 1, "state": 2, "vim": 1}, count(t, db)); diff != "" {
 						t.Errorf("records:\n%s", diff)
 					}
 				})

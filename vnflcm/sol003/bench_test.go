@@ -23,8 +23,9 @@ import (
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/sqlite"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 const benchClients = 200
@@ -58,7 +59,7 @@ func BenchmarkSOL003(b *testing.B) {
 // BenchmarkSOL003Lists measures heals alone, and beside 50 clients that list 10,000 operations (VNFKIT_BENCH_OPERATIONS) by a filter
 // without an index, again and again. Both are measured in one run: the ratio is what lists cost the engine.
 func BenchmarkSOL003Lists(b *testing.B) {
-	for name, open := range map[string]func(*testing.B) vnflcm.Store{"sqlite": sqliteStore, "postgres": postgresStore} {
+	for name, open := range map[string]func(*testing.B) store.Store{"sqlite": sqliteStore, "postgres": postgresStore} {
 		b.Run(name, func(b *testing.B) {
 			s := newBenchSite(b, open(b))
 			s.instantiate(b, s.instances[0])
@@ -67,14 +68,14 @@ func BenchmarkSOL003Lists(b *testing.B) {
 	}
 }
 
-func sqliteStore(b *testing.B) vnflcm.Store {
+func sqliteStore(b *testing.B) store.Store {
 	store, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"))
 	mustBench(b, err)
 	b.Cleanup(func() { mustBench(b, store.Close()) })
 	return store
 }
 
-func postgresStore(b *testing.B) vnflcm.Store {
+func postgresStore(b *testing.B) store.Store {
 	store, err := postgres.Open(b.Context(), pgtest.Start(b).NewDatabase(b), postgres.Options{})
 	mustBench(b, err)
 	b.Cleanup(func() { mustBench(b, store.Close()) })
@@ -179,7 +180,7 @@ func newBenchServer(b *testing.B, h http.Handler) *httptest.Server {
 	return server
 }
 
-func newBenchSite(b *testing.B, store vnflcm.Store) *benchSite {
+func newBenchSite(b *testing.B, store store.Store) *benchSite {
 	b.Helper()
 	operations, err := strconv.Atoi(os.Getenv("VNFKIT_BENCH_OPERATIONS"))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A VNFM whose infrastructure driver has nothing to do. A client creates a VNF instance and instantiates it.
@@ -29,7 +30,7 @@ func ExampleNewHandler() {
 		return
 	}
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."), Packages: vnflcm.DirPackages(dir),
+		Store: store.NewMemory(), Key: []byte("32 bytes that seal all records.."), Packages: vnflcm.DirPackages(dir),
 		Infra: map[string]vnflcm.InfraDriver{"nothing": nothing{}}, // the drivers of the program
 	})
 	if err != nil {

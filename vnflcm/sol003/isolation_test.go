@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // foreign is what a route names of another tenant.
@@ -101,12 +102,12 @@ type tenants struct {
 
 // readCounter is a Store that counts the reads of records that requests name.
 type readCounter struct {
-	vnflcm.Store
+	store.Store
 	mu   sync.Mutex
 	read []string // kinds
 }
 
-func (s *readCounter) Get(ctx context.Context, kind, id string) (vnflcm.Record, error) {
+func (s *readCounter) Get(ctx context.Context, kind, id string) (store.Record, error) {
 	if slices.Contains([]string{"instance", "operation", "vim", "vim-default", "vim-removed", "document"}, kind) {
 		s.mu.Lock()
 		s.read = append(s.read, kind)
@@ -127,7 +128,7 @@ func (s *readCounter) take() []string {
 // newTenants starts a VNFM for two tenants. If it sends notifications, records are read besides those that requests name.
 func newTenants(t *testing.T, sends bool) *tenants {
 	t.Helper()
-	x := &tenants{reads: &readCounter{Store: vnflcm.NewMemoryStore()}}
+	x := &tenants{reads: &readCounter{Store: store.NewMemory()}}
 	dir := t.TempDir()
 	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) {
 		c.Store, c.Packages = x.reads, vnflcm.DirPackages(dir)

@@ -7,7 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 )
 
 // TestUnstorableTextPostgres: text that the database refuses is a fault of the request, or of a resource that does not exist.

@@ -24,6 +24,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // subscriber is an NFVO that records notifications. It knows by their ids which ones come again.
@@ -231,8 +232,8 @@ func TestSubscriptions(t *testing.T) {
 func TestDamagedSubscription(t *testing.T) {
 	t.Parallel()
 	nfvo := newSubscriber(t, nil)
-	store := vnflcm.NewMemoryStore()
-	m, _, err := newManager(t.Context(), t.TempDir(), func(c *vnflcm.Config) { c.Store = store })
+	db := store.NewMemory()
+	m, _, err := newManager(t.Context(), t.TempDir(), func(c *vnflcm.Config) { c.Store = db })
 	must(t, err)
 	t.Cleanup(func() { must(t, m.Close(context.Background())) })
 	n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
@@ -243,10 +244,10 @@ func TestDamagedSubscription(t *testing.T) {
 	}
 	all, err := n.Subscriptions(t.Context(), "", "", 0)
 	must(t, err)
-	damaged, err := store.Get(t.Context(), "document", "subscription/"+all[1].ID)
+	damaged, err := db.Get(t.Context(), "document", "subscription/"+all[1].ID)
 	must(t, err)
 	damaged.Body = []byte("damaged")
-	must(t, store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{damaged}}))
+	must(t, db.Apply(t.Context(), store.Batch{Put: []store.Record{damaged}}))
 	var listed []string
 	for after, page := "", 2; page == 2; {
 		list, err := n.Subscriptions(t.Context(), "", after, 2)
@@ -574,7 +575,7 @@ func (b *lockedBuffer) String() string {
 // TestNotifiersShareTheWork has two processes on one store, of which one sends.
 func TestNotifiersShareTheWork(t *testing.T) {
 	t.Parallel()
-	store := vnflcm.NewMemoryStore()
+	store := store.NewMemory()
 	compose := func() (*vnfm, *notify.Notifier) {
 		var n *notify.Notifier
 		return newVNFMWith(t, func(cfg *vnflcm.Config) { cfg.Store = store }, sol003.Options{}, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {

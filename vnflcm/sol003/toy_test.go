@@ -20,6 +20,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -173,7 +174,7 @@ func newManager(ctx context.Context, dir string, change func(*vnflcm.Config)) (*
 		return nil, nil, err
 	}
 	c := &cloud{vnfcs: map[string][]vnflcm.VNFC{}, fault: map[vnflcm.LcmOperation]error{}}
-	cfg := vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{7}, 32), Packages: vnflcm.DirPackages(dir),
+	cfg := vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{7}, 32), Packages: vnflcm.DirPackages(dir),
 		Infra: map[string]vnflcm.InfraDriver{"toy": c}}
 	if change != nil {
 		change(&cfg)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/telemetry"
 )
 
@@ -27,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	config := vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
+		Store: store.NewMemory(), Key: []byte("32 bytes that seal all records.."),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"toy": new(cloud)}, // the drivers of the program
 	}

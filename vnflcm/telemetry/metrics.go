@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // instruments are the metrics of a Manager.
@@ -69,22 +70,22 @@ var open = []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.Fa
 var limits = []string{"365", "60", "30", "14", "7", "3", "1", "0"}
 
 // watch reads the gauges from a store. Registration fails only for instruments of another meter.
-func (m *instruments) watch(store vnflcm.Store) {
+func (m *instruments) watch(db store.Store) {
 	_, _ = m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		states := make([]string, len(open))
 		counts := map[string]int64{}
 		for i, s := range open {
 			states[i], counts[string(s)] = string(s), 0
 		}
-		operations, err := store.List(ctx, vnflcm.Query{Kind: "operation", States: states})
+		operations, err := db.List(ctx, store.Query{Kind: "operation", States: states})
 		if err != nil {
 			return err
 		}
-		certificates, err := store.List(ctx, vnflcm.Query{Kind: "certificates", States: limits})
+		certificates, err := db.List(ctx, store.Query{Kind: "certificates", States: limits})
 		if err != nil {
 			return err
 		}
-		waiting, err := store.List(ctx, vnflcm.Query{Kind: "claim", States: []string{"free"}})
+		waiting, err := db.List(ctx, store.Query{Kind: "claim", States: []string{"free"}})
 		if err != nil {
 			return err
 		}
@@ -110,17 +111,17 @@ func (m *instruments) watch(store vnflcm.Store) {
 
 // timedStore measures the calls of a store.
 type timedStore struct {
-	vnflcm.Store
+	store.Store
 	m *instruments
 }
 
 // timed returns a store that measures its calls, and watches if the store can.
-func (m *instruments) timed(s vnflcm.Store) vnflcm.Store {
+func (m *instruments) timed(s store.Store) store.Store {
 	timed := timedStore{s, m}
-	if watcher, able := s.(vnflcm.Watcher); able {
+	if watcher, able := s.(store.Watcher); able {
 		return struct {
 			timedStore
-			vnflcm.Watcher
+			store.Watcher
 		}{timed, watcher}
 	}
 	return timed
@@ -137,32 +138,32 @@ func (s timedStore) measure(ctx context.Context, method string, start time.Time,
 	s.m.stores.Record(ctx, time.Since(start).Seconds(), metric.WithAttributes(attributes...))
 }
 
-// Get implements vnflcm.Store.
-func (s timedStore) Get(ctx context.Context, kind, id string) (r vnflcm.Record, err error) {
+// Get implements store.Store.
+func (s timedStore) Get(ctx context.Context, kind, id string) (r store.Record, err error) {
 	start := time.Now()
 	r, err = s.Store.Get(ctx, kind, id)
 	s.measure(ctx, "Get", start, err)
 	return r, err
 }
 
-// List implements vnflcm.Store.
-func (s timedStore) List(ctx context.Context, q vnflcm.Query) (list []vnflcm.Record, err error) {
+// List implements store.Store.
+func (s timedStore) List(ctx context.Context, q store.Query) (list []store.Record, err error) {
 	start := time.Now()
 	list, err = s.Store.List(ctx, q)
 	s.measure(ctx, "List", start, err)
 	return list, err
 }
 
-// Apply implements vnflcm.Store.
-func (s timedStore) Apply(ctx context.Context, b vnflcm.Batch) error {
+// Apply implements store.Store.
+func (s timedStore) Apply(ctx context.Context, b store.Batch) error {
 	start := time.Now()
 	err := s.Store.Apply(ctx, b)
 	s.measure(ctx, "Apply", start, err)
 	return err
 }
 
-// Feed implements vnflcm.Store.
-func (s timedStore) Feed(ctx context.Context, after string, limit int) (list []vnflcm.Record, next string, err error) {
+// Feed implements store.Store.
+func (s timedStore) Feed(ctx context.Context, after string, limit int) (list []store.Record, next string, err error) {
 	start := time.Now()
 	list, next, err = s.Store.Feed(ctx, after, limit)
 	s.measure(ctx, "Feed", start, err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/telemetry"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type vnfm struct {
 	*vnflcm.Manager
 	t      *testing.T
-	store  vnflcm.Store
+	store  store.Store
 	spans  *tracetest.InMemoryExporter
 	reader *metric.ManualReader
 	log    bytes.Buffer
@@ -40,7 +41,7 @@ type vnfm struct {
 
 func start(t *testing.T, c *cloud) *vnfm {
 	t.Helper()
-	m := &vnfm{t: t, store: vnflcm.NewMemoryStore(), spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
+	m := &vnfm{t: t, store: store.NewMemory(), spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(m.spans), sdktrace.WithIDGenerator(telemetry.IDs()))
 	metrics := metric.NewMeterProvider(metric.WithReader(m.reader))
 	tel, err := telemetry.New(telemetry.Options{Traces: traces, Metrics: metrics})
@@ -183,7 +184,7 @@ func TestMetrics(t *testing.T) {
 	c.broken.Store(true)
 	m.instantiate()
 	for i, limit := range []string{"", "30", "30", "0", "365"} {
-		check(t, m.store.Apply(t.Context(), vnflcm.Batch{Put: []vnflcm.Record{{Kind: "certificates", ID: fmt.Sprint(i), Index: vnflcm.Index{State: limit}}}}))
+		check(t, m.store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "certificates", ID: fmt.Sprint(i), Index: store.Index{State: limit}}}}))
 	}
 	var all metricdata.ResourceMetrics
 	check(t, m.reader.Collect(t.Context(), &all))
@@ -266,7 +267,7 @@ func TestTakeoverMetrics(t *testing.T) {
 }
 
 // plain is a store that cannot be watched.
-type plain struct{ vnflcm.Store }
+type plain struct{ store.Store }
 
 // TestStoreKeepsWatching: the store that is measured can be watched if the store below can.
 func TestStoreKeepsWatching(t *testing.T) {
@@ -274,12 +275,12 @@ func TestStoreKeepsWatching(t *testing.T) {
 	tel, err := telemetry.New(telemetry.Options{})
 	check(t, err)
 	for _, c := range []struct {
-		store vnflcm.Store
+		store store.Store
 		want  bool
-	}{{plain{vnflcm.NewMemoryStore()}, false}, {vnflcm.NewMemoryStore(), true}} {
+	}{{plain{store.NewMemory()}, false}, {store.NewMemory(), true}} {
 		config := vnflcm.Config{Store: c.store}
 		tel.Attach(&config)
-		if _, got := config.Store.(vnflcm.Watcher); got != c.want {
+		if _, got := config.Store.(store.Watcher); got != c.want {
 			t.Errorf("%T: %v, want %v", c.store, got, c.want)
 		}
 	}

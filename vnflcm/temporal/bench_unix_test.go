@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/temporaltest"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/temporal"
 )
 

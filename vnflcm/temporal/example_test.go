@@ -15,7 +15,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/temporal"
 )
 
@@ -61,7 +62,7 @@ func ExampleRegister() {
 	ctx := context.Background()
 	toCome := make(chan string, 1)
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: vnflcm.NewMemoryStore(), Key: []byte("32 bytes that seal all records.."),
+		Store: store.NewMemory(), Key: []byte("32 bytes that seal all records.."),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(web), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"toy": cloud{}}, // the drivers of the program
 		Runner:   queueOf(toCome),

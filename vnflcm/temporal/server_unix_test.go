@@ -30,7 +30,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/pgtest"
 	"github.com/vnfkit/vnfkit/internal/temporaltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/sqlstore/postgres"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/temporal"
 )
 
@@ -147,7 +148,7 @@ func TestFleet(t *testing.T) {
 	e.awaitWorkflows(t, n)
 	f.End()
 	for _, kind := range []string{"claim", "step", "cancel"} {
-		if left, err := e.store.List(t.Context(), vnflcm.Query{Kind: kind}); err != nil || len(left) > 0 {
+		if left, err := e.store.List(t.Context(), store.Query{Kind: kind}); err != nil || len(left) > 0 {
 			t.Errorf("%d records of kind %s are left (%v)", len(left), kind, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/fleettest"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/temporal"
 )
 
@@ -38,7 +39,7 @@ func (s *started) Start(_ context.Context, operationID string) error {
 // newVNFM composes a Manager whose operations the test runs. change may alter the composition.
 func newVNFM(t *testing.T, change func(*vnflcm.Config)) *vnflcm.Manager {
 	t.Helper()
-	cfg := fleettest.Config(t.TempDir(), vnflcm.NewMemoryStore(), "test")
+	cfg := fleettest.Config(t.TempDir(), store.NewMemory(), "test")
 	cfg.Runner, cfg.LeaseTTL = new(started), time.Hour // a busy machine keeps its lease
 	if change != nil {
 		change(&cfg)
@@ -190,9 +191,9 @@ func TestCancel(t *testing.T) {
 				c.Intercept = func(ctx context.Context, _ vnflcm.StepInfo, next func(context.Context) error) error {
 					once.Do(func() {
 						close(reached)
-						for asked := []vnflcm.Record(nil); len(asked) == 0 && ctx.Err() == nil; {
+						for asked := []store.Record(nil); len(asked) == 0 && ctx.Err() == nil; {
 							time.Sleep(time.Millisecond)
-							asked, _ = c.Store.List(context.WithoutCancel(ctx), vnflcm.Query{Kind: "cancel"})
+							asked, _ = c.Store.List(context.WithoutCancel(ctx), store.Query{Kind: "cancel"})
 						}
 					})
 					return next(ctx)

@@ -34,6 +34,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -113,7 +114,7 @@ type lab struct {
 	dynamic dynamic.Interface
 	lb      *sshtest.Host
 	direct  *loadbalancer.Balancer // as the cluster's driver reaches it
-	store   vnflcm.Store
+	store   store.Store
 	hooks   []vnflcm.Hook
 	id      string
 	cut     func(vnflcm.StepInfo, string) error
@@ -139,7 +140,7 @@ var usual = []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.Scale
 
 func newLab(t *testing.T, hooks ...vnflcm.Hook) *lab {
 	t.Helper()
-	l := &lab{t: t, cluster: cnftest.Start(t), lb: newBalancer(t), store: vnflcm.NewMemoryStore(), hooks: hooks, pods: &pods{}}
+	l := &lab{t: t, cluster: cnftest.Start(t), lb: newBalancer(t), store: store.NewMemory(), hooks: hooks, pods: &pods{}}
 	if len(hooks) == 0 {
 		l.hooks = usual
 	}

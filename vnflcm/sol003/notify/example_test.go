@@ -13,13 +13,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // A VNFM with subscriptions. An NFVO subscribes.
 func ExampleNew() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: vnflcm.NewMemoryStore(), Key: bytes.Repeat([]byte{7}, 32), Packages: vnflcm.DirPackages("packages")})
+	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{7}, 32), Packages: vnflcm.DirPackages("packages")})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,0 +1,3 @@
+// Package store is where a Manager of vnflcm keeps its records: the interface, and an implementation in memory. Packages sqlite and
+// postgres below it keep them in databases, and storetest checks an implementation.
+package store
