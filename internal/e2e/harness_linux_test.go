@@ -62,6 +62,8 @@ type scene struct {
 	wrap func(*kubeadm.Driver) vnflcm.MgmtDriver
 	// intercept wraps every step. Default: steps are not wrapped.
 	intercept vnflcm.Interceptor
+	// maintenance is when certificates are renewed without an order. Default: never.
+	maintenance vnflcm.MaintenanceWindow
 	// patience is the longest time of one operation. Default: the constant patience.
 	patience time.Duration
 	// output returns the writer for the output of kubespray's playbooks. Default: the output is discarded.
@@ -174,7 +176,7 @@ func (s *scene) start(store store.Store) *process {
 			c.Mgmt[kubesprayDriver] = kubesprayIn(p.pool, s.patience, s.output)
 		}
 		c.Observe, c.Logger = s.event, slog.New(slog.NewJSONHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		c.Intercept = s.intercept
+		c.Intercept, c.Maintenance = s.intercept, s.maintenance
 		c.Packages = packagesBy(cmp.Or(s.packages, packageDir), s.others)
 		maps.Copy(c.Infra, s.drivers)
 		if s.wrap != nil {

@@ -83,6 +83,34 @@ func TestKubeadmCertificatesEnd(t *testing.T) {
 	y.gone(id)
 }
 
+// TestKubeadmCertificatesWindow: certificates of nine minutes are renewed without an order while the maintenance window is open.
+func TestKubeadmCertificatesWindow(t *testing.T) {
+	y := yardOf(t, needParts(t, "kubeadm-full"), func(y *yard, _ *vmhost.Spec) { y.maintenance = vnflcm.MaintenanceWindow{To: 24 * time.Hour} })
+	ctx := t.Context()
+	id, request := y.cluster("simple", `{"k8s_cluster_installation_param": {"certificate_validity": "9m"}}`)
+	y.must(y.Instantiate(ctx, id, request))
+	_, before := y.certificatesEnd(id)
+	var renewal []*vnflcm.VnfLcmOpOcc
+	awaitFor(t, 15*time.Minute, "a renewal by itself", func() bool {
+		page, err := y.Operations(ctx, vnflcm.OperationQuery{InstanceID: id, Operations: []vnflcm.LcmOperation{vnflcm.OpModifyInfo}})
+		must(t, err)
+		renewal = page.Items
+		return len(renewal) > 0
+	})
+	occ, err := y.Wait(within(t, 15*time.Minute), renewal[0].ID)
+	must(t, err)
+	if !occ.IsAutomaticInvocation {
+		t.Errorf("the operation is %+v", occ)
+	}
+	t.Logf("the renewal began %s before the first end and took %s", before.Sub(occ.StartTime).Round(time.Second), occ.StateEnteredTime.Sub(occ.StartTime).Round(time.Second))
+	if first, _ := y.certificatesEnd(id); !first.After(before) {
+		t.Errorf("the certificates ended at %s and end at %s", before, first)
+	}
+	y.wantNodes(id, 1, 1)
+	y.must(y.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
+	y.gone(id)
+}
+
 // certificatesEnd returns when the first and the last certificate of the control plane end, without those of CAs and kubelets.
 func (y *yard) certificatesEnd(id string) (first, last time.Time) {
 	y.t.Helper()
