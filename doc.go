@@ -15,7 +15,7 @@
 //   - Use a management driver from a VNFM of your own, such as Tacker: [github.com/vnfkit/vnfkit/vnflcm/hookrun].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/store/sqlite]; in a PostgreSQL that several machines
 //     share: [github.com/vnfkit/vnfkit/vnflcm/store/postgres]; in a store that you write:
-//     [github.com/vnfkit/vnfkit/vnflcm/store/storetest] checks it. Check that a driver that you write survives the death of
+//     [github.com/vnfkit/vnfkit/vnflcm/store] has the interface, and [github.com/vnfkit/vnfkit/vnflcm/store/storetest] checks it. Check that a driver that you write survives the death of
 //     its process: [github.com/vnfkit/vnfkit/vnflcm/crashtest].
 //   - Have Temporal give operations to processes on several machines and sites: [github.com/vnfkit/vnfkit/vnflcm/temporal].
 //   - See what an operation did on which machine, and what it waited for: [github.com/vnfkit/vnfkit/vnflcm/timeline]. Show it on a
