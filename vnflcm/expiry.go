@@ -77,6 +77,7 @@ type expiryRecord struct {
 	Fault        string              `json:"fault,omitempty"`
 	Certificates []storedCertificate `json:"certificates,omitempty"` // the one that ends first is first
 	Renews       bool                `json:"renews,omitempty"`       // a driver renews certificates
+	Failed       time.Time           `json:"failed,omitzero"`        // end of the last renewal, if it was not COMPLETED
 	// Limit and Task are the index. Limit is the least limit that has passed: days before the end, "0" after it.
 	Limit string          `json:"limit,omitempty"`
 	Task  MaintenanceTask `json:"task,omitempty"` // that is due
@@ -388,15 +389,21 @@ func (r *run) noteEnd(ctx context.Context, b *store.Batch) error {
 		return err
 	}
 	now := time.Now().Round(0)
-	if maintained && task.Task == RenewCertificates && r.rec.Occ.OperationState == Completed {
-		rec.noteRenewed(now)
+	if maintained && task.Task == RenewCertificates {
+		rec.noteRenewal(r.rec.Occ.OperationState, now)
 	}
 	rec.LoginAfter, rec.Due, rec.Failures = now, now.Add(afterOperation), 0
 	return r.m.records.putExpiry(b, id, version, rec, now)
 }
 
-// noteRenewed notes which certificates a renewal was for. Those that still have the same end afterwards are not renewed by another one.
-func (r *expiryRecord) noteRenewed(now time.Time) {
+// noteRenewal notes how a renewal has ended, and which certificates a completed one was for. Those that still have the same end afterwards
+// are not renewed by another one.
+func (r *expiryRecord) noteRenewal(state OperationState, now time.Time) {
+	if state != Completed {
+		r.Failed = now
+		return
+	}
+	r.Failed = time.Time{}
 	for i := range r.Certificates {
 		if c := &r.Certificates[i]; c.life().Renewable(now) {
 			c.Renewed = c.NotAfter

@@ -33,6 +33,7 @@ type issuing struct {
 	handshakes int
 	renewals   []string              // instances, in order
 	failing    error                 // of each renewal
+	broken     []string              // instances whose renewals fail
 	useless    bool                  // renewals change nothing
 	refused    string                // an instance whose requests are refused
 	during     func(context.Context) // called in each renewal
@@ -79,6 +80,9 @@ func (d *issuing) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Do(ctx, op, "renew", "", func(ctx context.Context) error {
 		d.mu.Lock()
 		during, failing, useless := d.during, d.failing, d.useless
+		if slices.Contains(d.broken, op.InstanceID) {
+			failing = errCut
+		}
 		d.renewals = append(d.renewals, op.InstanceID)
 		d.mu.Unlock()
 		if during != nil {

@@ -18,7 +18,8 @@ import (
 //
 // Processes on the same Store start one such operation at a time. Its occurrence has isAutomaticInvocation true. An instance that another
 // operation has locked is left out. Each certificate is renewed once: if it still has the same end afterwards, it is left to a person. While
-// an operation that was started in this way is FAILED_TEMP, no further one is started: retry or fail it.
+// an operation that was started in this way is FAILED_TEMP, no further one is started, for any tenant: retry or fail it. After a renewal
+// that was failed, the instance is renewed after all instances whose last renewal has not failed.
 //
 // The zero MaintenanceWindow is never open: then the ends of certificates are only announced (InstanceCertificatesEnd).
 type MaintenanceWindow struct {
@@ -86,7 +87,7 @@ func (m *Manager) watchWindow(ctx context.Context) {
 	}
 }
 
-// renewInWindow starts the renewal of the instance whose certificates end first, if one may be started.
+// renewInWindow starts the renewal of the first due instance that no other operation has locked, if one may be started.
 func (m *Manager) renewInWindow(ctx context.Context, date string) error {
 	var last automaticRecord
 	version, err := m.records.get(ctx, kindAutomatic, automaticID, &last)
@@ -139,10 +140,12 @@ func (m *Manager) mayRenew(ctx context.Context, opID string) (bool, error) {
 // dueRenewal is an instance whose certificates are to be renewed.
 type dueRenewal struct {
 	stored store.Record // without its body
+	failed time.Time    // zero: its last renewal has not failed
 	end    time.Time
 }
 
-// dueRenewals returns the instances whose certificates are to be renewed, the one whose certificates end first is first.
+// dueRenewals returns the instances whose certificates are to be renewed, the one whose certificates end first is first. Instances whose last
+// renewal has failed come last, the one that has waited longest first: otherwise such an instance would keep all others from being renewed.
 func (m *Manager) dueRenewals(ctx context.Context) (due []dueRenewal, err error) {
 	q := store.Query{Kind: kindExpiry, Operations: []string{string(RenewCertificates)}, Limit: lookPage}
 	err = m.records.allOf(ctx, q, func(list []store.Record) error {
@@ -152,11 +155,11 @@ func (m *Manager) dueRenewals(ctx context.Context) (due []dueRenewal, err error)
 				continue
 			}
 			stored.Body = nil
-			due = append(due, dueRenewal{stored, rec.renewable(time.Now())})
+			due = append(due, dueRenewal{stored, rec.Failed, rec.renewable(time.Now())})
 		}
 		return nil
 	})
-	slices.SortStableFunc(due, func(a, b dueRenewal) int { return a.end.Compare(b.end) })
+	slices.SortStableFunc(due, func(a, b dueRenewal) int { return cmp.Or(a.failed.Compare(b.failed), a.end.Compare(b.end)) })
 	return due, err
 }
 

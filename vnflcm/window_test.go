@@ -201,6 +201,60 @@ func TestWindowStops(t *testing.T) {
 	}
 }
 
+// TestWindowFailures: instances whose renewals fail every time do not keep others from being renewed, nor each other, if one renewal is
+// started a day and a person fails those that have failed.
+func TestWindowFailures(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 365*aDay, always(1))
+		var ids []string
+		for range 4 {
+			ids = append(ids, x.instantiated("plain"))
+			time.Sleep(settled)
+		}
+		closeManager(t, x.Manager)
+		x.driver.set(func() { x.driver.broken = ids[:2] })
+		time.Sleep(340 * aDay)
+		day := func() {
+			x.start()
+			time.Sleep(10 * time.Minute)
+			for _, occ := range x.automatic() {
+				if occ.OperationState == vnflcm.FailedTemp {
+					x.wait(occ.ID, x.Fail(t.Context(), occ.ID), vnflcm.Failed)
+				}
+			}
+			time.Sleep(settled) // reads the certificates
+			closeManager(t, x.Manager)
+			time.Sleep(aDay)
+		}
+		for range 6 {
+			day()
+		}
+		if diff := cmp.Diff(append(slices.Clone(ids), ids[0], ids[1]), x.driver.renewed()); diff != "" {
+			t.Errorf("renewals of six days:\n%s", diff)
+		}
+		x.driver.set(func() { x.driver.broken = nil })
+		day()
+		day()
+		x.driver.set(func() {
+			x.driver.renewals = nil
+			for i, id := range []string{ids[1], ids[2]} {
+				for on := range x.driver.ends[id] {
+					x.driver.ends[id][on] = time.Now().Add(time.Duration(10+i) * aDay)
+				}
+			}
+		})
+		window := x.cfg.Maintenance
+		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
+		x.run(settled) // reads the certificates
+		x.cfg.Maintenance = window
+		day()
+		if diff := cmp.Diff([]string{ids[1]}, x.driver.renewed()); diff != "" {
+			t.Errorf("failures before a renewal that went well count:\n%s", diff)
+		}
+	})
+}
+
 // TestWindowLeavesOut: an instance that another operation has locked is left out, also one in FAILED_TEMP, which is no failure of a renewal.
 // A refused one is left out for the day. An authority that ends, and certificates that a renewal does not change, are no reason.
 func TestWindowLeavesOut(t *testing.T) {
