@@ -48,7 +48,8 @@ type view struct {
 
 	Ends    map[string]vnflcm.KnownCertificate // the certificate that ends first, by instance
 	Fault   string                             // why certificates of the instance could not be read
-	Stopped []*vnflcm.VnfLcmOpOcc              // operations whose failure stops the maintenance window
+	Stopped []*vnflcm.VnfLcmOpOcc              // operations whose failure stops the maintenance window for all tenants
+	Hidden  bool                               // the window is stopped by an operation that the client may not see
 }
 
 // ends says when a certificate ends.
@@ -119,13 +120,24 @@ func (p *pages) instances(r *http.Request, tenant string) (body []byte, media st
 	if err := p.addEnds(r.Context(), &v, page.Items...); err != nil {
 		return nil, "", err
 	}
-	failed, err := p.manager.Operations(r.Context(), vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.FailedTemp}, Limit: pageSize,
-		Match: func(o *vnflcm.VnfLcmOpOcc) bool { return o.IsAutomaticInvocation && sees(tenant, o.Tenant) }})
-	if err != nil {
+	if err := p.addStopped(r.Context(), &v, tenant); err != nil {
 		return nil, "", err
 	}
-	v.Stopped = failed.Items
 	return render(v)
+}
+
+// addStopped adds to the page whether a failed operation stops the maintenance window. An operation of another tenant is not named.
+func (p *pages) addStopped(ctx context.Context, v *view, tenant string) error {
+	failed, err := p.manager.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.FailedTemp}, Limit: pageSize,
+		Match: func(o *vnflcm.VnfLcmOpOcc) bool { return o.IsAutomaticInvocation }})
+	for _, o := range failed.Items {
+		if sees(tenant, o.Tenant) {
+			v.Stopped = append(v.Stopped, o)
+		} else {
+			v.Hidden = true
+		}
+	}
+	return err
 }
 
 // addEnds adds to the page when the certificates of instances end. The fault is shown for a single instance only.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,8 +14,10 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // TestPages: people see the instances and operations of their tenant, hostile names are text, and no script is needed.
@@ -99,6 +102,71 @@ func TestPages(t *testing.T) {
 	}
 	for _, path := range []string{"//vnflcm/v1/vnf_instances", "/vnflcm/./v1/vnf_instances", "/x/../vnflcm/v1/vnf_instances", "//instances/" + instance.ID} {
 		get(path, "", 404) // the answer of the API, whose sender need not be authorized here: not a redirect
+	}
+}
+
+// unrenewable is a driver of clusters whose certificates end soon and cannot be renewed.
+type unrenewable struct{ vnflcm.NoopDriver }
+
+func (unrenewable) Maintains(vnflcm.MaintenanceTask) bool { return true }
+
+func (unrenewable) Maintain(context.Context, *vnflcm.Operation) error {
+	return errors.New("the cluster does not answer")
+}
+
+func (unrenewable) Certificates(context.Context, *vnflcm.Operation) ([]vnflcm.Certificate, error) {
+	return []vnflcm.Certificate{{Name: "server.crt", NotAfter: time.Now().Add(24 * time.Hour)}}, nil
+}
+
+// TestStoppedWindow: every tenant sees that a failed renewal stops the maintenance window, but only its owner and the operator see which one.
+func TestStoppedWindow(t *testing.T) {
+	t.Parallel()
+	world, err := sandbox.Open(sandbox.Config{Virtual: []string{"vip_CP"}})
+	must(t, err)
+	t.Cleanup(func() { must(t, world.Close()) })
+	failed := make(chan string, 1)
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(samples.Package("k8s-cluster")),
+		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}}, Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
+		Mgmt:        map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": unrenewable{}},
+		Maintenance: vnflcm.MaintenanceWindow{To: 24 * time.Hour}, LeaseTTL: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Observe: func(e vnflcm.Event) {
+			if e.Kind == vnflcm.OperationChanged && e.State == vnflcm.FailedTemp {
+				failed <- e.OperationID
+			}
+		}})
+	must(t, err)
+	t.Cleanup(func() { must(t, m.Close(context.WithoutCancel(t.Context()))) })
+	instance, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD, Tenant: "north"})
+	must(t, err)
+	request, err := samples.Request(filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json"), nil)
+	must(t, err)
+	operation, err := m.Instantiate(t.Context(), instance.ID, request)
+	must(t, err)
+	_, err = m.Wait(t.Context(), operation)
+	must(t, err)
+	const stopped, owned = "No certificates are renewed in maintenance windows", "has failed. Retry or fail it."
+	home := func(tenant string) string {
+		body, _, err := (&pages{manager: m}).instances(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), tenant)
+		must(t, err)
+		return string(body)
+	}
+	if page := home(""); strings.Contains(page, stopped) {
+		t.Errorf("before the failure:\n%s", page)
+	}
+	_, err = m.Certificates(t.Context(), instance.ID)
+	must(t, err)
+	select {
+	case operation = <-failed:
+	case <-time.After(time.Minute):
+		t.Fatal("no renewal has failed within a minute")
+	}
+	for tenant, want := range map[string]bool{"": true, "north": true, "south": false} {
+		page := home(tenant)
+		for text, shown := range map[string]bool{stopped: true, owned: want, operation: want, instance.ID: want} {
+			if strings.Contains(page, text) != shown {
+				t.Errorf("tenant %q: %q shown: %t, want %t\n%s", tenant, text, !shown, shown, page)
+			}
+		}
 	}
 }
 
