@@ -75,8 +75,8 @@ type Query struct {
 	AfterStart int64
 	AfterID    string
 	Limit      int // at most so many records; 0: all
-	// Background says that the list is for a client: a Store with few connections reads it over separate ones, so that many
-	// clients do not delay operations.
+	// Background says that the list is for a client or a metric: a Store with few connections reads it over separate ones, so that
+	// many lists do not delay operations.
 	Background bool
 }
 

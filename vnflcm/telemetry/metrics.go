@@ -64,7 +64,7 @@ func (m *instruments) event(e vnflcm.Event) {
 }
 
 // open are the states of operations that have not ended.
-var open = []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.FailedTemp, vnflcm.RollingBack}
+var open = []string{string(vnflcm.Starting), string(vnflcm.Processing), string(vnflcm.FailedTemp), string(vnflcm.RollingBack)}
 
 // limits are the states of records of certificates: the limits in days that have passed before the first end, 0 after it.
 var limits = []string{"365", "60", "30", "14", "7", "3", "1", "0"}
@@ -72,41 +72,52 @@ var limits = []string{"365", "60", "30", "14", "7", "3", "1", "0"}
 // watch reads the gauges from a store. Registration fails only for instruments of another meter.
 func (m *instruments) watch(db store.Store) {
 	_, _ = m.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		states := make([]string, len(open))
-		counts := map[string]int64{}
-		for i, s := range open {
-			states[i], counts[string(s)] = string(s), 0
-		}
-		operations, err := db.List(ctx, store.Query{Kind: "operation", States: states})
-		if err != nil {
+		operations, err1 := count(ctx, db, "operation", open)
+		certificates, err2 := count(ctx, db, "certificates", limits)
+		waiting, err3 := count(ctx, db, "claim", []string{"free"})
+		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
-		certificates, err := db.List(ctx, store.Query{Kind: "certificates", States: limits})
-		if err != nil {
-			return err
-		}
-		waiting, err := db.List(ctx, store.Query{Kind: "claim", States: []string{"free"}})
-		if err != nil {
-			return err
-		}
-		for _, r := range operations {
-			counts[r.Index.State]++
-		}
-		for state, n := range counts {
+		for state, n := range operations {
 			o.ObserveInt64(m.active, n, metric.WithAttributes(keyState.String(state)))
 		}
-		o.ObserveInt64(m.queue, int64(len(waiting)))
-		for _, limit := range limits {
-			n := 0
-			for _, r := range certificates {
-				if r.Index.State == limit {
-					n++
-				}
-			}
-			o.ObserveInt64(m.ending, int64(n), metric.WithAttributes(keyDays.String(limit)))
+		o.ObserveInt64(m.queue, waiting["free"])
+		for limit, n := range certificates {
+			o.ObserveInt64(m.ending, n, metric.WithAttributes(keyDays.String(limit)))
 		}
 		return nil
 	}, m.active, m.queue, m.ending)
+}
+
+// page is how many records are read at once. Records of certificates can have a megabyte.
+const page = 100
+
+// count returns how many records of a kind are in each of the states. A record that moves to a later page meanwhile, because its Start is
+// another one, is counted once.
+func count(ctx context.Context, db store.Store, kind string, states []string) (map[string]int64, error) {
+	found := map[string]string{} // states, by id
+	for q := (store.Query{Kind: kind, States: states, Limit: page, Background: true}); ; {
+		list, err := db.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list {
+			found[r.ID] = r.Index.State
+		}
+		if len(list) < page {
+			break
+		}
+		last := list[len(list)-1]
+		q.AfterStart, q.AfterID = last.Index.Start, last.ID
+	}
+	counts := map[string]int64{}
+	for _, state := range states {
+		counts[state] = 0
+	}
+	for _, state := range found {
+		counts[state]++
+	}
+	return counts, nil
 }
 
 // timedStore measures the calls of a store.

@@ -266,6 +266,65 @@ func TestTakeoverMetrics(t *testing.T) {
 	}
 }
 
+// measuredStore keeps the queries of its lists, and the most records that one had. After each list its first record moves to the end.
+type measuredStore struct {
+	store.Store
+	queries []store.Query
+	most    int
+}
+
+func (s *measuredStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
+	list, err := s.Store.List(ctx, q)
+	s.queries, s.most = append(s.queries, q), max(s.most, len(list))
+	if len(list) > 0 {
+		moved := list[0]
+		moved.Index.Start = 1000
+		err = errors.Join(err, s.Apply(ctx, store.Batch{Put: []store.Record{moved}}))
+	}
+	return list, err
+}
+
+// TestGaugesInPages: gauges count many records without holding them at once, each once, over the connections for clients.
+func TestGaugesInPages(t *testing.T) {
+	t.Parallel()
+	const number = 250
+	db := &measuredStore{Store: store.NewMemory()}
+	for i := range number {
+		id := fmt.Sprint(i)
+		check(t, db.Apply(t.Context(), store.Batch{Put: []store.Record{
+			{Kind: "certificates", ID: id, Index: store.Index{State: "30", Start: int64(i / 7)}},
+			{Kind: "operation", ID: id, Index: store.Index{State: "PROCESSING", Start: int64(i / 7)}},
+			{Kind: "claim", ID: id, Index: store.Index{State: "free"}},
+		}}))
+	}
+	reader := metric.NewManualReader()
+	tel, err := telemetry.New(telemetry.Options{Metrics: metric.NewMeterProvider(metric.WithReader(reader))})
+	check(t, err)
+	tel.Attach(&vnflcm.Config{Store: db})
+	var all metricdata.ResourceMetrics
+	check(t, reader.Collect(t.Context(), &all))
+	got := map[string]int64{}
+	for _, metrics := range all.ScopeMetrics[0].Metrics {
+		if data, is := metrics.Data.(metricdata.Gauge[int64]); is {
+			for _, p := range data.DataPoints {
+				got[metrics.Name] += p.Value
+			}
+		}
+	}
+	want := map[string]int64{"vnfkit.instance.certificates": number, "vnfkit.operation.active": number, "vnfkit.operation.queue": number}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if db.most > 100 {
+		t.Errorf("%d records at once", db.most)
+	}
+	for _, q := range db.queries {
+		if !q.Background || q.Limit == 0 {
+			t.Errorf("%+v", q)
+		}
+	}
+}
+
 // plain is a store that cannot be watched.
 type plain struct{ store.Store }
 
