@@ -205,3 +205,62 @@ func TestClosingProcess(t *testing.T) {
 		}
 	})
 }
+
+// afterTake is a Store that calls hook once, after the first takeover of a claim.
+type afterTake struct {
+	store.Store
+	once sync.Once
+	hook func()
+}
+
+func (s *afterTake) Apply(ctx context.Context, b store.Batch) error {
+	err := s.Store.Apply(ctx, b)
+	if slices.ContainsFunc(b.Put, func(r store.Record) bool { return r.Kind == "claim" && r.Index.State == "held" && r.Version > 0 }) {
+		s.once.Do(s.hook)
+	}
+	return err
+}
+
+// TestLimitHoldsDuringTakeovers accepts an operation while the process takes up two others: it works on two at a time, and ends all three.
+func TestLimitHoldsDuringTakeovers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newToys(t, acceptOnly)
+		bare := vnflcm.InstantiateVnfRequest{FlavourID: "bare"}
+		var operations []string
+		for range 2 {
+			opID, err := x.Instantiate(t.Context(), x.create(), bare)
+			must(t, err)
+			operations = append(operations, opID)
+		}
+		local, ready, accepted := x.create(), make(chan struct{}), make(chan string, 1)
+		free := make(chan struct{})
+		var running atomic.Int32
+		driver := &noting{cloud{world: x.world}, func(*vnflcm.Operation) {}, func(*vnflcm.Operation) {
+			running.Add(1)
+			<-free
+		}}
+		var y *toys
+		y = x.other(func(c *vnflcm.Config) {
+			c.AcceptOnly, c.Limit, c.Infra = false, 2, map[string]vnflcm.InfraDriver{"toy": driver}
+			c.Store = &afterTake{Store: c.Store, hook: func() {
+				<-ready
+				opID, err := y.Instantiate(t.Context(), local, bare)
+				if err != nil {
+					t.Error(err)
+				}
+				accepted <- opID
+			}}
+		})
+		close(ready)
+		operations = append(operations, <-accepted)
+		time.Sleep(patience)
+		if n := running.Load(); n != 2 {
+			t.Errorf("%d operations run at a time, want 2", n)
+		}
+		close(free)
+		for _, opID := range operations {
+			y.wait(opID, nil, vnflcm.Completed)
+		}
+	})
+}

@@ -45,7 +45,7 @@ func (m *Manager) waitsStill(claim store.Record) bool {
 }
 
 // reserveFor makes the run of an operation that no process works on. It returns nil if this process has a run of the operation, or may
-// not run it beside its other operations.
+// not run it beside its other operations, or has reached its Limit.
 func (m *Manager) reserveFor(ctx context.Context, claim store.Record, level suspicion, falls bool) (*run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,6 +61,9 @@ func (m *Manager) reserveFor(ctx context.Context, claim store.Record, level susp
 			m.cfg.Logger.WarnContext(ctx, "the operation waits: processes have ended while they worked on it, and it may not run beside those of this process",
 				"operation", claim.ID)
 		}
+		return nil, nil
+	}
+	if m.works() && len(m.runs) >= m.cfg.Limit { // this process has accepted others since it looked
 		return nil, nil
 	}
 	r, _, err := m.reserveLocked(ctx, claim.ID)
