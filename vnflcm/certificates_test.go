@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,4 +49,50 @@ func TestCertificates(t *testing.T) {
 	if diff := cmp.Diff(before, x.records()); diff != "" {
 		t.Errorf("reading wrote:\n%s", diff)
 	}
+}
+
+// deafReader is a driver that reads certificates until free is closed, and ignores its context.
+type deafReader struct {
+	*issuing
+	reads chan struct{}
+	free  chan struct{}
+}
+
+func (d *deafReader) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Certificate, error) {
+	select {
+	case d.reads <- struct{}{}:
+	default:
+	}
+	<-d.free
+	return d.issuing.Certificates(ctx, op)
+}
+
+// TestCloseEndsWithItsContext: Close does not wait for a driver that ignores its context when the context of Close has ended.
+func TestCloseEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		d := &deafReader{newIssuing(300 * aDay), make(chan struct{}, 1), make(chan struct{})}
+		x := newToys(t, func(c *vnflcm.Config) { c.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": d} })
+		x.instantiated("plain")
+		<-d.reads
+		cause := errors.New("the caller waits no longer")
+		ctx, end := context.WithCancelCause(t.Context())
+		closed := make(chan error, 1)
+		go func() { closed <- x.Close(ctx) }()
+		synctest.Wait()
+		select {
+		case err := <-closed:
+			t.Errorf("Close returns before the driver: %v", err)
+		default:
+		}
+		end(cause)
+		synctest.Wait()
+		select {
+		case err := <-closed:
+			wantIs(t, err, cause)
+		default:
+			t.Error("Close waits after the end of its context")
+		}
+		close(d.free)
+	})
 }

@@ -172,7 +172,8 @@ func (c *Config) open(ctx context.Context) (*records, error) {
 func (m *Manager) VIMs() VIMs { return m.vims }
 
 // Close stops the work of this process and waits for it until ctx ends: steps under way are interrupted, and their
-// operations stay as they are, for the next process.
+// operations stay as they are, for the next process. If ctx ends first, Close returns the cause of that, and drivers that ignore their
+// contexts still run.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
@@ -194,7 +195,13 @@ func (m *Manager) Close(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	m.keeping.Wait()
+	ended := make(chan struct{})
+	go func() { m.keeping.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done(): // such as during a look of a driver that ignores its context
+		return context.Cause(ctx)
+	}
 	m.disown(ctx)
 	m.process.leave(ctx)
 	return nil
