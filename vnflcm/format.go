@@ -197,20 +197,29 @@ func (f *fence) refresh(ctx context.Context, store store.Store) (version int64, 
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
+	first, err := f.see(stored)
+	if first && f.report != nil {
+		f.report(err)
+	}
+	return stored.Version, err
+}
+
+// see remembers the version of keyCheck. The error is ErrShutdown if the format is newer. first: it was not known before.
+func (f *fence) see(stored store.Record) (first bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.version = stored.Version
 	if fault := f.check(numberOf(stored)); fault != nil && f.newer == nil {
-		f.newer = fmt.Errorf("%w: %v", ErrShutdown, fault) //nolint:errorlint // it is not one record that cannot be read
-		if f.report != nil {
-			f.report(f.newer)
-		}
+		f.newer, first = fmt.Errorf("%w: %v", ErrShutdown, fault), true //nolint:errorlint // it is not one record that cannot be read
 	}
-	return f.version, f.newer
+	return first, f.newer
 }
 
 // reportNewer is called once when this process has found out that the store has a newer format.
 func (m *Manager) reportNewer(err error) {
 	m.cfg.Logger.Error("this process can do nothing more", "error", err)
+	m.mu.Lock()
+	m.stopLoops()
+	m.mu.Unlock()
 	m.changed.tell()
 }

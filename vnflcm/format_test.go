@@ -1,9 +1,11 @@
 package vnflcm_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,10 +114,10 @@ func TestMigratedMeanwhile(t *testing.T) {
 				t.Errorf("%s, call %d: %v, want %q", name, i, err, want)
 			}
 		}
+		closeManager(t, y.Manager)
 		if n := strings.Count(logs[name].String(), "can do nothing more"); n != 1 {
 			t.Errorf("%s: the log has the reason %d times:\n%s", name, n, logs[name].String())
 		}
-		closeManager(t, y.Manager)
 	}
 	if diff := cmp.Diff(before, everyRecord(t, x.cfg.Store)); diff != "" {
 		t.Errorf("the store has changed:\n%s", diff)
@@ -181,4 +183,63 @@ func TestFormatWithinAVersion(t *testing.T) {
 	must(t, vnflcm.SetFormat(t.Context(), x.Manager, vnflcm.NewestFormat, false))
 	must(t, x.Documents("d").Put(t.Context(), "1", 0, "content"))
 	must(t, x.Delete(t.Context(), x.create(), ""))
+}
+
+// TestMigratedMeanwhileEndsLoops: a process of an earlier version logs nothing more, and reads and writes nothing more, once it knows that
+// the store was migrated, be it that it takes up operations or that a Runner starts them.
+func TestMigratedMeanwhileEndsLoops(t *testing.T) {
+	t.Parallel()
+	for name, runner := range map[string]vnflcm.Runner{"takes up": nil, "Runner": &engine{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				log, db := &lockedBuffer{}, &countingStore{Store: store.NewMemory()}
+				x := newToys(t, func(c *vnflcm.Config) {
+					c.Store, c.Runner, c.Logger = db, runner, slog.New(slog.NewTextHandler(log, nil))
+				})
+				time.Sleep(patience)
+				must(t, vnflcm.SetFormat(t.Context(), x.Manager, vnflcm.NewestFormat+1, false))
+				time.Sleep(patience)
+				text, calls := log.String(), db.calls.Load()
+				if strings.Count(text, "can do nothing more") != 1 {
+					t.Errorf("the process does not know that the store was migrated:\n%s", text)
+				}
+				time.Sleep(10 * time.Minute)
+				if more := strings.TrimPrefix(log.String(), text); more != "" {
+					t.Errorf("%d lines of log within ten minutes, the first is\n%s", strings.Count(more, "\n"), strings.SplitN(more, "\n", 2)[0])
+				}
+				if n := db.calls.Load() - calls; n > 0 || db.watches.Load() > 0 {
+					t.Errorf("%d calls of the store within ten minutes, and %d watch it", n, db.watches.Load())
+				}
+			})
+		})
+	}
+}
+
+// countingStore counts the calls of a Store, and those that watch it now.
+type countingStore struct {
+	store.Store
+	calls, watches atomic.Int64
+}
+
+func (s *countingStore) Watch(ctx context.Context, _ func()) error {
+	s.watches.Add(1)
+	defer s.watches.Add(-1)
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (s *countingStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
+	s.calls.Add(1)
+	return s.Store.Get(ctx, kind, id)
+}
+
+func (s *countingStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
+	s.calls.Add(1)
+	return s.Store.List(ctx, q)
+}
+
+func (s *countingStore) Apply(ctx context.Context, b store.Batch) error {
+	s.calls.Add(1)
+	return s.Store.Apply(ctx, b)
 }

@@ -177,11 +177,8 @@ func (m *Manager) VIMs() VIMs { return m.vims }
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
-	if m.stop != nil {
-		m.stop()
-	}
 	runs := slices.Collect(maps.Values(m.runs))
-	m.stopKeeping()
+	m.stopLoops()
 	m.mu.Unlock()
 	m.changed.tell()
 	for _, r := range runs {
@@ -216,9 +213,16 @@ func (m *Manager) retire(ctx context.Context) {
 	}
 }
 
-// stopKeeping ends the renewal of the lease once the Manager is closed and no run needs the lease. m.mu is held.
-func (m *Manager) stopKeeping() {
-	if m.closed && len(m.runs) == 0 && m.keep != nil {
+// stopLoops ends the goroutines of a Manager that is closed, or whose store has a newer format. The goroutine that watches the store ends at
+// once, the rest end when no run needs the lease. m.mu is held.
+func (m *Manager) stopLoops() {
+	if !m.closed && m.store.fence.closed() == nil {
+		return
+	}
+	if m.stop != nil {
+		m.stop()
+	}
+	if len(m.runs) == 0 && m.keep != nil {
 		m.keep()
 	}
 }

@@ -107,7 +107,7 @@ func (r *run) end(err error) {
 	if r.rec != nil {
 		r.m.outcomes.keep(outcome{opID: r.claim.opID, state: r.rec.Occ.OperationState, at: r.rec.Occ.StateEnteredTime, err: err})
 	}
-	r.m.stopKeeping()
+	r.m.stopLoops()
 	r.m.mu.Unlock()
 	close(r.done)
 	r.m.changed.tell() // there is room for another operation

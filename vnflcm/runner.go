@@ -174,7 +174,7 @@ func (m *Manager) watchRunner(ctx context.Context) {
 	})
 }
 
-// often calls look until ctx ends.
+// often calls look until ctx ends or the Manager can do nothing more.
 func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 	every := time.NewTicker(watchEvery(m.cfg.LeaseTTL))
 	defer every.Stop()
@@ -184,7 +184,11 @@ func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 			return
 		case <-every.C:
 		}
-		if err := look(ctx); err != nil && ctx.Err() == nil {
+		err := look(ctx)
+		if m.isClosed() {
+			return
+		}
+		if err != nil && ctx.Err() == nil {
 			m.cfg.Logger.WarnContext(ctx, "operations of other processes cannot be found now", "error", err)
 		}
 	}
