@@ -216,7 +216,7 @@ func (c *claim) write(ctx context.Context, b store.Batch) error {
 func (c *claim) pass(b *store.Batch, to claimState) error {
 	next := claimRecord{State: to, Accepted: c.accepted, Run: c.process.run, Suspected: c.suspected && to != claimParked}
 	if to == claimHeld {
-		next.Process = c.process.owner
+		next.Process = c.process.id
 	}
 	record, err := c.records.sealed(kindClaim, c.opID, c.epoch, next)
 	b.Put = append(b.Put, record)

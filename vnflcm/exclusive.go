@@ -37,7 +37,7 @@ type leases struct {
 
 func (l leases) exclusively(ctx context.Context, name string, work func(context.Context, *process) error) error {
 	for {
-		lease := &process{records: l.records, kind: kindLease, owner: name, run: uuid.NewString(), ttl: l.ttl}
+		lease := &process{records: l.records, kind: kindLease, id: name, run: uuid.NewString(), ttl: l.ttl}
 		if err := l.acquire(ctx, lease); err != nil {
 			return err
 		}
@@ -59,11 +59,11 @@ func (l leases) acquire(ctx context.Context, lease *process) error {
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
-			l.log.WarnContext(ctx, "a lease cannot be taken now", "lease", lease.owner, "error", err)
+			l.log.WarnContext(ctx, "a lease cannot be taken now", "lease", lease.id, "error", err)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the lease %s: %w", lease.owner, context.Cause(ctx))
+			return fmt.Errorf("waiting for the lease %s: %w", lease.id, context.Cause(ctx))
 		case <-changed:
 			pause(ctx, shortest)
 		case <-time.After(watchEvery(l.ttl)):
@@ -73,9 +73,9 @@ func (l leases) acquire(ctx context.Context, lease *process) error {
 
 // tryLease takes a lease that no living process has, as far as this process has seen.
 func (l leases) tryLease(ctx context.Context, lease *process, seen sightings) (bool, error) {
-	stored, err := l.records.store.Get(ctx, kindLease, lease.owner)
+	stored, err := l.records.store.Get(ctx, kindLease, lease.id)
 	if errors.Is(err, ErrNotFound) {
-		stored, err = store.Record{Kind: kindLease, ID: lease.owner}, nil
+		stored, err = store.Record{Kind: kindLease, ID: lease.id}, nil
 	}
 	if err != nil || stored.Version > 0 && !seen.stoodStill(stored, l.records.ttlOf(stored, l.ttl)) {
 		return false, err
@@ -128,7 +128,7 @@ func renewLease(ctx context.Context, lease *process) error {
 	ctx, done := context.WithTimeout(ctx, lease.ttl/8)
 	defer done()
 	if err := lease.renew(ctx); err != nil && !lease.valid() {
-		return fmt.Errorf("%w: the lease %s cannot be renewed: %w", ErrLeased, lease.owner, err)
+		return fmt.Errorf("%w: the lease %s cannot be renewed: %w", ErrLeased, lease.id, err)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	}
 	cfg.Limit = cmp.Or(max(cfg.Limit, 0), 64)
 	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*claim{},
-		process: &process{records: recs, kind: kindProcess, owner: uuid.NewString(), run: uuid.NewString(), ttl: cfg.LeaseTTL}}
+		process: &process{records: recs, kind: kindProcess, id: uuid.NewString(), run: uuid.NewString(), ttl: cfg.LeaseTTL}}
 	recs.store.fence.report = m.reportNewer
 	if m.works() {
 		m.process.limit = cfg.Limit

@@ -107,7 +107,7 @@ func (m *Manager) earlierProcesses(ctx context.Context) (out []store.Record, err
 		}
 		out = append(out, slices.DeleteFunc(list, func(p store.Record) bool {
 			var said processRecord
-			return m.records.open(p, &said) == nil && said.Format >= m.store.fence.newest || kind == kindProcess && p.ID == m.process.owner
+			return m.records.open(p, &said) == nil && said.Format >= m.store.fence.newest || kind == kindProcess && p.ID == m.process.id
 		})...)
 	}
 	return out, nil

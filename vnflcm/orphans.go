@@ -26,7 +26,7 @@ func (m *Manager) start(ctx context.Context) {
 	if m.cfg.AcceptOnly && m.cfg.Runner == nil {
 		return
 	}
-	m.cfg.Logger.InfoContext(ctx, "the Manager works on operations", "process", m.process.owner, "limit", m.process.limit)
+	m.cfg.Logger.InfoContext(ctx, "the Manager works on operations", "process", m.process.id, "limit", m.process.limit)
 	m.startWatching(ctx)
 	ctx, m.keep = context.WithCancel(context.WithoutCancel(ctx))
 	m.keeping.Go(func() { m.keepAlive(ctx) })
@@ -220,7 +220,7 @@ func (m *Manager) takeOrphan(ctx context.Context, c seenClaim, holder store.Reco
 	case err != nil:
 		return err
 	case r == nil:
-		servers.leave(m.process.owner)
+		servers.leave(m.process.id)
 	case t.next.Convicted:
 		r.end(r.enterOutcome(r.ctx, r.rec.conviction(t))) //nolint:contextcheck // the work of the run
 	default:
@@ -254,7 +254,7 @@ func (m *Manager) isFree(c seenClaim, processes []store.Record) (holder store.Re
 	switch {
 	case c.err != nil: // damaged: treated as a claim of a process that no longer exists
 		return store.Record{}, m.seen.stoodStill(c.stored, m.cfg.LeaseTTL)
-	case c.held.State == claimFree || c.held.Process == m.process.owner:
+	case c.held.State == claimFree || c.held.Process == m.process.id:
 		return store.Record{}, true
 	}
 	holder = find(processes, c.held.Process)
@@ -264,7 +264,7 @@ func (m *Manager) isFree(c seenClaim, processes []store.Record) (holder store.Re
 // removeGone removes the records of processes that are gone and have no claims.
 func (m *Manager) removeGone(ctx context.Context, processes []store.Record, named []string) error {
 	for _, p := range processes {
-		if p.ID == m.process.owner || slices.Contains(named, p.ID) || !m.isGone(p) {
+		if p.ID == m.process.id || slices.Contains(named, p.ID) || !m.isGone(p) {
 			continue
 		}
 		// A process that was only stopped writes its record again.
@@ -277,11 +277,11 @@ func (m *Manager) removeGone(ctx context.Context, processes []store.Record, name
 }
 
 // find returns the record of a process. The version is 0 if the store has no such record.
-func find(processes []store.Record, owner string) store.Record {
-	if i := slices.IndexFunc(processes, func(p store.Record) bool { return p.ID == owner }); i >= 0 {
+func find(processes []store.Record, id string) store.Record {
+	if i := slices.IndexFunc(processes, func(p store.Record) bool { return p.ID == id }); i >= 0 {
 		return processes[i]
 	}
-	return store.Record{Kind: kindProcess, ID: owner}
+	return store.Record{Kind: kindProcess, ID: id}
 }
 
 // isGone reports whether another process has shown no sign of life for its TTL. A process without a record has ended, or has been stopped

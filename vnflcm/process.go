@@ -15,8 +15,8 @@ import (
 type process struct {
 	records *records
 	kind    string // of the record
-	owner   string // id of the record
-	run     string // distinguishes this Manager from an earlier one of the same owner
+	id      string // of the record
+	run     string // random; distinguishes the holders of a lease, and processes that have died
 	ttl     time.Duration
 
 	renewing sync.Mutex // held while the record is written; guards version and limit
@@ -26,7 +26,7 @@ type process struct {
 	mu       sync.Mutex
 	renewed  time.Time // when the latest successful renewal began; zero before the first
 	term     int64     // raised by a renewal that came after the lease had run out
-	replaced bool      // another process has started under the same owner
+	replaced bool      // another process has taken the lease; never of the record of a Manager, whose id is random
 }
 
 type processRecord struct {
@@ -71,7 +71,7 @@ func (p *process) alive(ctx context.Context) (int64, error) {
 	return p.term, nil
 }
 
-// renew writes the record. It returns ErrLeased when another process has started under the same owner.
+// renew writes the record. It returns ErrLeased when another process has taken the lease.
 func (p *process) renew(ctx context.Context) error {
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
@@ -81,7 +81,7 @@ func (p *process) renew(ctx context.Context) error {
 func (p *process) renewLocked(ctx context.Context) error {
 	for {
 		if p.isReplaced() {
-			return fmt.Errorf("%w: another process has started under the owner %q", ErrLeased, p.owner)
+			return fmt.Errorf("%w: another process has taken the lease %q", ErrLeased, p.id)
 		}
 		err := p.writeLocked(ctx)
 		if !errors.Is(err, ErrConflict) {
@@ -96,7 +96,7 @@ func (p *process) renewLocked(ctx context.Context) error {
 // writeLocked replaces the record, whose version is known.
 func (p *process) writeLocked(ctx context.Context) error {
 	began := time.Now()
-	record, err := p.records.sealed(p.kind, p.owner, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit, Format: p.records.store.fence.newest})
+	record, err := p.records.sealed(p.kind, p.id, p.version, processRecord{Run: p.run, TTL: p.ttl, Limit: p.limit, Format: p.records.store.fence.newest})
 	if err == nil {
 		err = p.records.store.Apply(ctx, store.Batch{Put: []store.Record{record}, Urgent: true})
 	}
@@ -132,11 +132,11 @@ func (p *process) isReplaced() bool {
 	return p.replaced
 }
 
-// findVersion reads the version that the next renewal has to replace. The record may be that of an earlier process of
-// the same owner, it may have been removed while this process was stopped, or the answer to a renewal was lost.
+// findVersion reads the version that the next renewal has to replace. The lease may be that of another process, the record may have been
+// removed while this process was stopped, or the answer to a renewal was lost.
 func (p *process) findVersion(ctx context.Context) error {
 	var found processRecord
-	version, err := p.records.get(ctx, p.kind, p.owner, &found)
+	version, err := p.records.get(ctx, p.kind, p.id, &found)
 	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
 		return err
 	}
@@ -157,15 +157,14 @@ func (p *process) extend(began time.Time) {
 	p.renewed = began
 }
 
-// assert calls write with the record of this process, whose version stays valid until write returns. A takeover asserts
-// it, so that a replaced process takes no claims of its successor.
+// assert calls write with the record of this process, whose version stays valid until write returns. A takeover asserts it.
 func (p *process) assert(ctx context.Context, write func(self store.Record) error) error {
 	if _, err := p.alive(ctx); err != nil {
 		return err
 	}
 	p.renewing.Lock()
 	defer p.renewing.Unlock()
-	return write(store.Record{Kind: p.kind, ID: p.owner, Version: p.version})
+	return write(store.Record{Kind: p.kind, ID: p.id, Version: p.version})
 }
 
 // leave removes the record, so that no other process has to wait for its end. What cannot be removed runs out.
@@ -178,6 +177,6 @@ func (p *process) leave(ctx context.Context) {
 		return
 	}
 	p.renewed = time.Time{}
-	_ = p.records.store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: p.kind, ID: p.owner, Version: p.version}}})
+	_ = p.records.store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: p.kind, ID: p.id, Version: p.version}}})
 	p.version = 0
 }

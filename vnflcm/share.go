@@ -29,7 +29,7 @@ func (m *Manager) serversOf(claims []seenClaim, processes []store.Record) server
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out[m.process.owner] = &load{limit: m.cfg.Limit, now: len(m.runs)}
+	out[m.process.id] = &load{limit: m.cfg.Limit, now: len(m.runs)}
 	return out
 }
 
@@ -59,9 +59,9 @@ const patience = time.Second
 // oldest first.
 func (m *Manager) mayTake(s servers, free store.Record) (may, falls bool) {
 	waited := m.seen.stoodStill(free, patience)
-	mine := s[m.process.owner]
+	mine := s[m.process.id]
 	switch to := s.next(free.ID); {
-	case to == m.process.owner:
+	case to == m.process.id:
 		return true, true
 	case waited && mine.now < mine.limit:
 		mine.now++
