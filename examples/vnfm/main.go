@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 func main() {
@@ -24,27 +25,38 @@ func main() {
 	})
 }
 
-// run serves until ctx ends.
+// run serves until ctx ends, or migrates the database.
 func run(ctx context.Context, c *config) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if c.migrates || c.planMigration {
+		return migrate(ctx, c, log)
+	}
 	v, err := compose(ctx, c, log)
 	if err != nil {
 		return err
 	}
 	defer v.close()
-	if c.migrates || c.planMigration {
-		return v.migrate(ctx)
-	}
 	return v.serve(ctx)
 }
 
-// migrate migrates the database, or logs what would change.
-func (v *vnfm) migrate(ctx context.Context) error {
+// migrate migrates the database, or logs what would change. Its Manager works on no operation and has no VIM of the configuration.
+func migrate(ctx context.Context, c *config, log *slog.Logger) error {
+	v := &vnfm{config: c, log: log}
+	defer v.close()
+	managed, err := v.openData(ctx)
+	if err != nil {
+		return err
+	}
+	managed.AcceptOnly = true
+	if v.Manager, err = vnflcm.New(ctx, managed); err != nil {
+		return err
+	}
+	v.atEnd(func() error { return v.Close(context.WithoutCancel(ctx)) })
 	migrate := v.Migrate
-	if v.config.planMigration {
+	if c.planMigration {
 		migrate = v.PlanMigration
 	}
 	done, err := migrate(ctx)
-	v.log.InfoContext(ctx, "migration", "planned", v.config.planMigration, "from", done.From, "to", done.To, "records", done.Records, "earlier", done.Earlier)
+	log.InfoContext(ctx, "migration", "planned", c.planMigration, "from", done.From, "to", done.To, "records", done.Records, "earlier", done.Earlier)
 	return err
 }

@@ -23,6 +23,8 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
 // asProgram makes this test binary the program.
@@ -262,13 +264,49 @@ func TestLife(t *testing.T) {
 	if err := p2.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v\n%s", err, p2.log)
 	}
+}
+
+// TestMigrateOnly: a migration of a database that has the newest format changes nothing. It leaves an operation whose process was killed,
+// and VIMs of the configuration that the database does not have.
+func TestMigrateOnly(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	p := start(t, data)
+	operation, _ := p.send("POST", p.create(sampleVNFD)+"/instantiate", request(t, "instantiate_sandbox.json"), 202)
+	p.await(operation, "PROCESSING")
+	must(t, p.Process.Kill())
+	_ = p.Wait()
+	settings := filepath.Join(t.TempDir(), "vnfm.yaml")
+	must(t, os.WriteFile(settings, []byte("vims: [{id: added, type: openstack}]\nmaintenance: {days: [sunday], from: '02:00', to: '05:00'}\n"), 0o600))
+	before := storedVersions(t, data)
 	for flag, planned := range map[string]string{"-plan-migration": "planned=true", "-migrate": "planned=false"} {
-		migration := exec.CommandContext(t.Context(), os.Args[0], "-sandbox", "-data="+data, flag) //nolint:gosec // this test
+		migration := exec.CommandContext(t.Context(), os.Args[0], "-config="+settings, "-sandbox", "-data="+data, flag) //nolint:gosec // this test
 		migration.Env = append(os.Environ(), asProgram+"=1")
-		if out, err := migration.CombinedOutput(); err != nil || !strings.Contains(string(out), "msg=migration "+planned+" from=") {
+		out, err := migration.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "msg=migration "+planned+" from=") {
 			t.Errorf("%s: %v\n%s", flag, err, out)
 		}
+		if diff := cmp.Diff(before, storedVersions(t, data)); diff != "" {
+			t.Errorf("%s has changed the database:\n%s\n%s", flag, diff, out)
+		}
 	}
+}
+
+// storedVersions returns the versions of records in a database that no process uses.
+func storedVersions(t *testing.T, data string) map[string]int64 {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(data, "vnfm.db"))
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	out := map[string]int64{}
+	for _, kind := range []string{"instance", "operation", "claim", "step", "process", "lease", "vim", "vim-default", "certificates", "meta"} {
+		list, err := db.List(t.Context(), store.Query{Kind: kind})
+		must(t, err)
+		for _, r := range list {
+			out[kind+" "+r.ID] = r.Version
+		}
+	}
+	return out
 }
 
 // TestGreeting: the lines that the program prints work when they are pasted into a shell.

@@ -76,13 +76,9 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 			v.close()
 		}
 	}()
-	if err := v.prepareData(); err != nil {
-		return nil, err
-	}
-	key, err1 := v.key(ctx)
-	store, err2 := v.openStore(ctx)
-	vims, err3 := v.config.vims()
-	if err := errors.Join(err1, err2, err3); err != nil {
+	managed, err1 := v.openData(ctx)
+	vims, err2 := v.config.vims()
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	if err := v.measure(ctx); err != nil {
@@ -93,7 +89,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, fmt.Errorf("maintenance: %w", err)
 	}
 	running := new(timeline.Running)
-	managed := vnflcm.Config{Maintenance: window, Store: store, Key: key, Packages: vnflcm.DirPackages(c.Packages), KnownVIMs: vims, Logger: log, Observe: running.Observe}
+	managed.Maintenance, managed.KnownVIMs, managed.Observe = window, vims, running.Observe
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
@@ -112,6 +108,16 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, err
 	}
 	return v, v.addAPI(ctx, running)
+}
+
+// openData opens the database, and returns the settings with which a Manager can read it.
+func (v *vnfm) openData(ctx context.Context) (vnflcm.Config, error) {
+	if err := v.prepareData(); err != nil {
+		return vnflcm.Config{}, err
+	}
+	key, err1 := v.key(ctx)
+	store, err2 := v.openStore(ctx)
+	return vnflcm.Config{Store: store, Key: key, Packages: vnflcm.DirPackages(v.config.Packages), Logger: v.log}, errors.Join(err1, err2)
 }
 
 // addAPI makes the HTTP interface.
