@@ -46,7 +46,7 @@ type Config struct {
 	// Default 64. With a Runner, its engine sets the limit.
 	Limit int
 	// AcceptOnly makes a Manager that accepts requests and works on no operation: other processes do. Nor does it renew credentials of
-	// VIMs. It is also for programs that only read the Store.
+	// VIMs or read certificates. With a Runner it starts the operations there. It is also for programs that only read the Store.
 	AcceptOnly bool
 	// Runner starts operations elsewhere, by RunPhase: with it this Manager takes up no operation by itself.
 	Runner Runner

@@ -67,6 +67,18 @@ func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, e
 	return phases, nil
 }
 
+// TestAcceptOnlyWithRunner: a process that only takes requests starts their operations by its Runner.
+func TestAcceptOnlyWithRunner(t *testing.T) {
+	t.Parallel()
+	e := &engine{}
+	x := newToys(t, func(c *vnflcm.Config) { c.Runner, c.AcceptOnly = e, true })
+	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	if diff := cmp.Diff([]string{opID}, e.starts()); diff != "" {
+		t.Errorf("what the engine is to start:\n%s", diff)
+	}
+}
+
 func TestRunPhase(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
