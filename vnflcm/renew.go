@@ -98,9 +98,18 @@ func (m *Manager) isOverdue(ctx context.Context, vimID string) bool {
 	return ends && time.Since(at) >= renewLimit
 }
 
+// registeredVIM returns the id of the entry that the connection comes from, "" if the connection comes from the request alone: the id in a
+// complete connection may be that of an entry of another tenant.
+func (s *session) registeredVIM() string {
+	if s.form == vimComplete {
+		return ""
+	}
+	return s.op.VIM.VimID
+}
+
 // afterOverdue adds to an error of a driver that has checked a request that the credentials of the VIM may be the reason.
 func (s *session) afterOverdue(ctx context.Context, err error) error {
-	vimID := s.op.VIM.VimID
+	vimID := s.registeredVIM()
 	if err == nil || errors.Is(err, ErrInvalidRequest) || !s.m.isOverdue(ctx, vimID) {
 		return err
 	}
@@ -113,7 +122,7 @@ const overdueStep = "renew-vim"
 // renewOverdue renews the entry of the VIM that a phase is about to use, if the renewal is late, and resolves the VIM again. A renewal
 // that fails is in the history: the operation may succeed without it.
 func (r *run) renewOverdue(ctx context.Context, s *session, inst *instanceRecord) error {
-	vimID := s.op.VIM.VimID
+	vimID := s.registeredVIM()
 	if s.op.VIMGone || !r.m.isOverdue(ctx, vimID) || !r.m.renewals.mayTry(vimID) {
 		return nil
 	}

@@ -659,6 +659,46 @@ func TestRenewalIsCutOff(t *testing.T) {
 	})
 }
 
+// TestForeignRenewal: a request of a tenant that gives a complete connection neither renews the entry of another tenant whose id it
+// names, nor gets to know that the renewal is late.
+func TestForeignRenewal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil, ended())
+		v.driver.failed = []error{errCut, errCut}
+		_, _ = v.instantiate(v.createFor("a"), "plain", vnflcm.Completed)
+		await(t, "the first attempt", func() bool { return len(v.driver.renewals()) == 1 })
+		closeManager(t, v.Manager)
+		request := func(vimID string) vnflcm.InstantiateVnfRequest {
+			return vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{
+				{ID: "c", VimID: vimID, VimType: "toy", AccessInfo: params(t, `{"bearer_token":"mine"}`)}}}
+		}
+		y := v.other(func(c *vnflcm.Config) { c.AcceptOnly, c.Runner = true, &engine{} }) // renews nothing in the background
+		id := y.createFor("b")
+		opID, err := y.Instantiate(t.Context(), id, request(madeVIM))
+		must(t, err)
+		_, err = runPhases(t, opID, []*toys{y})
+		must(t, err)
+		history, err := y.History(t.Context(), opID)
+		must(t, err)
+		if text := fmt.Sprintf("%+v", history); strings.Contains(text, "renew-vim") || strings.Contains(text, "new credentials") {
+			t.Errorf("the history of tenant b has the renewal: %s", text)
+		}
+		if n := len(v.driver.renewals()); n != 1 {
+			t.Errorf("%d attempts to renew the entry, want the first one only", n)
+		}
+		z := v.other(func(c *vnflcm.Config) {
+			c.AcceptOnly = true
+			c.Infra = map[string]vnflcm.InfraDriver{"toy": &cloud{world: v.world, planFault: errCut}}
+		})
+		for _, vimID := range []string{madeVIM, "unknown"} {
+			if _, err := z.Instantiate(t.Context(), z.createFor("b"), request(vimID)); !errors.Is(err, errCut) || strings.Contains(err.Error(), "renewed") {
+				t.Errorf("connection with the id %s: %v", vimID, err)
+			}
+		}
+	})
+}
+
 // TestRenewalIsForgotten: what is not there any more is not renewed.
 func TestRenewalIsForgotten(t *testing.T) {
 	t.Parallel()
