@@ -122,6 +122,9 @@ func (l vimLookup) get(ctx context.Context, vimID string) (VimConnectionInfo, er
 		}
 	}
 	known, err := l.vims.Get(ctx, tenant, vimID)
+	if err == nil && known.Tenant != tenant { // the owner's entry was replaced by one that is shared with the owner, perhaps not with the instance
+		tenant = l.tenant
+	}
 	return l.usable(known, tenant, err)
 }
 

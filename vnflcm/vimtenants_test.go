@@ -222,6 +222,31 @@ func TestSharingWithdrawn(t *testing.T) {
 	})
 }
 
+// TestReplacedVIM: an instance keeps the VIM of its owner, and does not get an entry that another tenant has put under the same id.
+func TestReplacedVIM(t *testing.T) {
+	t.Parallel()
+	eachVIMs(t, func(t *testing.T, s *site) {
+		ctx := t.Context()
+		put := func(tenant string, tenants ...string) {
+			t.Helper()
+			must(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "shared", VimType: "toy", Tenant: tenant, Share: &vnflcm.Share{Tenants: tenants}}))
+		}
+		put("a", "b")
+		guest := s.createFor("b")
+		opID, err := s.Instantiate(ctx, guest, vnflcm.InstantiateVnfRequest{FlavourID: "bare", VimConnectionInfo: vnflcm.VimConnections{{VimID: "shared"}}})
+		s.wait(opID, err, vnflcm.Completed)
+		must(t, s.VIMs().Remove(ctx, "a", "shared"))
+		put("c", "a") // not shared with b
+		_, err = s.Scale(ctx, guest, scale(vnflcm.ScaleOut, 1))
+		if diff := cmp.Diff([]string{"vimConnectionInfo[0].vimId"}, faults(err)); diff != "" {
+			t.Errorf("on the VIM of tenant c: %v\n%s", err, diff)
+		}
+		must(t, s.VIMs().Remove(ctx, "c", "shared"))
+		put("a")
+		s.operate(guest)
+	})
+}
+
 // TestOwnersOfVIMs: neither an operation nor Put takes over the entry of another owner, and sharing outlives a new registration.
 func TestOwnersOfVIMs(t *testing.T) {
 	t.Parallel()
