@@ -222,6 +222,9 @@ func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, err
 	if err == nil {
 		e.vim, err = m.vims.Get(ctx, e.instance.Tenant, vimID)
 	}
+	if _, stored := m.vims.(*storeVIMs); err == nil && stored && e.vim.Tenant != e.instance.Tenant { // put since the registered one was removed
+		err = ErrNotFound
+	}
 	if errors.Is(err, ErrNotFound) {
 		return nil, ignoreConflict(m.cfg.Store.Apply(ctx, store.Batch{Delete: []store.Record{stored}}))
 	}

@@ -699,6 +699,53 @@ func TestForeignRenewal(t *testing.T) {
 	})
 }
 
+// TestRenewalOfReplacedEntry: an entry that the program has put in the place of a removed one is not renewed by the driver of the
+// instance that had registered the removed one.
+func TestRenewalOfReplacedEntry(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tenant string
+		remove func(v *vims) error
+	}{
+		"tenant":                           {"a", func(v *vims) error { return v.VIMs().Remove(v.t.Context(), "a", madeVIM) }},
+		"no tenant":                        {"", func(v *vims) error { return v.VIMs().Remove(v.t.Context(), "", madeVIM) }},
+		"tenant, by an earlier version":    {"a", (*vims).removeAsBefore},
+		"no tenant, by an earlier version": {"", (*vims).removeAsBefore},
+		"replaced by an earlier version": {"a", func(v *vims) error {
+			v.share(madeVIM, "a", &vnflcm.Share{All: true})
+			v.forgetAttributes("vim", "tenant", "instance") // as of an entry that the operator has put
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				v := newVIMs(t, nil)
+				_, _ = v.instantiate(v.createFor(c.tenant), "plain", vnflcm.Completed)
+				must(t, c.remove(v))
+				must(t, v.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: madeVIM, VimType: "toy", AccessInfo: params(t, `{"bearer_token":"operator's"}`)}))
+				time.Sleep(time.Hour)
+				if list := v.driver.renewals(); len(list) > 0 {
+					t.Errorf("the driver was given the entry of the operator: %+v", list)
+				}
+				vim, err := v.VIMs().Get(t.Context(), "", madeVIM)
+				if err != nil || tokenOf(vim) != "operator's" || !vim.FromOperator || v.count("renewal") != 0 {
+					t.Errorf("token %q, from the operator: %t, %d renewals (%v)", tokenOf(vim), vim.FromOperator, v.count("renewal"), err)
+				}
+			})
+		})
+	}
+}
+
+// removeAsBefore removes the entry as earlier versions did, which left the renewal.
+func (v *vims) removeAsBefore() error {
+	stored, err := v.cfg.Store.Get(v.t.Context(), "vim", madeVIM)
+	if err != nil {
+		return err
+	}
+	return v.cfg.Store.Apply(v.t.Context(), store.Batch{Delete: []store.Record{stored}})
+}
+
 // TestRenewalIsForgotten: what is not there any more is not renewed.
 func TestRenewalIsForgotten(t *testing.T) {
 	t.Parallel()

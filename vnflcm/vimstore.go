@@ -169,6 +169,10 @@ func (v *storeVIMs) put(ctx context.Context, b *store.Batch, info VimConnectionI
 	}
 	was, version, err := v.read(ctx, info.VimID)
 	switch {
+	case errors.Is(err, ErrNotFound) && instance == "":
+		if err := v.records.drop(ctx, b, kindRenewal, info.VimID); err != nil { // versions before left it when the entry was removed
+			return err
+		}
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrUnreadable):
 	case err != nil:
 		return err
@@ -213,8 +217,11 @@ func (v *storeVIMs) Remove(ctx context.Context, tenant, vimID string) error {
 		return err
 	}
 	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		_, err := v.drop(ctx, b, tenant, vimID)
-		return err
+		owned, err := v.drop(ctx, b, tenant, vimID)
+		if err != nil || !owned {
+			return err
+		}
+		return v.records.drop(ctx, b, kindRenewal, vimID)
 	})
 }
 
