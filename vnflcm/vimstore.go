@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,9 @@ type storeVIMs struct {
 	records *records
 	log     *slog.Logger
 
-	mu          sync.Mutex
-	registrants map[string]string // see registrant
+	mu     sync.Mutex
+	known  registrants // see registrants
+	warned string      // the latest warning about records that cannot be read
 }
 
 // vimRecord is the stored form of an entry of the registry.
@@ -25,13 +27,15 @@ type vimRecord struct {
 	VimConnectionInfo
 	Instance string `json:"instance,omitempty"` // whose operation has registered the entry; empty: the operator has
 	Owner    string `json:"tenant,omitempty"`
-	Sharing  *Share `json:"share,omitempty"` // nil in records of versions without tenants
+	// Sharing is nil in records of versions without tenants. If the owner of the entry cannot be found out, it stays nil: only instances
+	// without tenant may use the entry then, and "" counts as its owner.
+	Sharing *Share `json:"share,omitempty"`
 }
 
 // entry returns the entry with its owner.
 func (rec vimRecord) entry() VimConnectionInfo {
 	out := rec.VimConnectionInfo
-	out.FromOperator, out.Tenant, out.Share = rec.Instance == "" && rec.Owner == "", rec.Owner, rec.Sharing
+	out.FromOperator, out.Tenant, out.Share = rec.Instance == "" && rec.Owner == "", rec.Owner, cmp.Or(rec.Sharing, new(Share))
 	return out
 }
 
@@ -44,7 +48,7 @@ func (rec vimRecord) holding(info VimConnectionInfo) vimRecord {
 // read returns the record of an entry with its owner, and its version.
 func (v *storeVIMs) read(ctx context.Context, vimID string) (rec vimRecord, version int64, err error) {
 	if version, err = v.records.get(ctx, kindVIM, vimID, &rec); err == nil {
-		rec, err = v.withOwner(ctx, rec)
+		rec, err = v.withOwner(ctx, rec, v.registrants)
 	}
 	if err != nil {
 		return vimRecord{}, version, fmt.Errorf("VIM %q: %w", vimID, err)
@@ -53,20 +57,39 @@ func (v *storeVIMs) read(ctx context.Context, vimID string) (rec vimRecord, vers
 }
 
 // withOwner completes a record of a version without tenants. An entry that an operation has registered belongs to the tenant of its
-// instance and is not shared. The entries of the operator are shared with all.
-func (v *storeVIMs) withOwner(ctx context.Context, rec vimRecord) (_ vimRecord, err error) {
+// instance and is not shared. The entries of the operator are shared with all. An entry whose instance cannot be found out because of a
+// damaged record is left as it is: see vimRecord.Sharing.
+func (v *storeVIMs) withOwner(ctx context.Context, rec vimRecord, find findRegistrants) (vimRecord, error) {
 	if rec.Sharing != nil {
 		return rec, nil
 	}
 	instance := rec.Instance
 	if instance == "" { // the operator has put the entry, or a version that did not store the instance
-		instance, err = v.registrant(ctx, rec.VimID)
+		known, err := find(ctx)
+		if err != nil {
+			return rec, err
+		}
+		instance = known.instances[rec.VimID]
+		if instance == "" && known.unread != nil {
+			return rec, nil
+		}
 	}
-	if err == nil && instance != "" {
-		rec.Owner, err = v.records.tenantOf(ctx, instance)
+	if instance == "" {
+		rec.Sharing = &Share{All: true}
+		return rec, nil
 	}
-	rec.Sharing = &Share{All: instance == ""}
-	return rec, err
+	owner, err := v.records.tenantOf(ctx, instance)
+	if err == nil {
+		rec.Owner, rec.Sharing = owner, &Share{}
+	}
+	return rec, ignoreUnreadable(err)
+}
+
+func ignoreUnreadable(err error) error {
+	if errors.Is(err, ErrUnreadable) {
+		return nil
+	}
+	return err
 }
 
 // tenantOf returns the tenant of an instance. An instance that is missing has none, unless it was abandoned.
@@ -81,35 +104,50 @@ func (r *records) tenantOf(ctx context.Context, instanceID string) (string, erro
 	return left.VNF.Tenant, ignoreNotFound(err)
 }
 
-// registrant returns the instance that has registered an entry, "" if there is none. It reads the instances once: versions that do not
-// store the instance in the entry no longer run.
-func (v *storeVIMs) registrant(ctx context.Context, vimID string) (instance string, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.registrants == nil {
-		v.registrants, err = v.records.registrants(ctx)
-	}
-	return v.registrants[vimID], err
+// registrants are the VNF instances that have registered entries.
+type registrants struct {
+	instances map[string]string // by VIM
+	unread    error             // names the records that cannot be read
 }
 
-// registrants returns the instances that have registered entries, by VIM.
-func (r *records) registrants(ctx context.Context) (map[string]string, error) {
-	found := map[string]string{}
+type findRegistrants func(context.Context) (registrants, error)
+
+// registrants finds the instances that have registered entries. They are searched once: versions that do not store the
+// instance in the entry no longer run.
+func (v *storeVIMs) registrants(ctx context.Context) (found registrants, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known.instances != nil {
+		return v.known, nil
+	}
+	if found, err = v.records.registrants(ctx); err != nil {
+		return registrants{}, err
+	}
+	switch {
+	case found.unread == nil:
+		v.known = found
+	case found.unread.Error() != v.warned:
+		v.warned = found.unread.Error()
+		v.log.WarnContext(ctx, "owners of VIMs are not known because of records that cannot be read: the entries without owner can be used without a tenant only", "error", found.unread)
+	}
+	return found, nil
+}
+
+func (r *records) registrants(ctx context.Context) (registrants, error) {
+	found := registrants{instances: map[string]string{}}
 	for _, kind := range []string{kindHook, kindAbandoned, kindInstance} {
 		err := r.allOf(ctx, store.Query{Kind: kind}, func(list []store.Record) error {
 			for _, stored := range list {
 				instance, vims, err := r.vimsOf(stored)
-				if err != nil {
-					return err
-				}
+				found.unread = errors.Join(found.unread, err)
 				for _, vimID := range vims {
-					found[vimID] = instance
+					found.instances[vimID] = instance
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return registrants{}, err
 		}
 	}
 	return found, nil
@@ -135,16 +173,18 @@ func (v *storeVIMs) Get(ctx context.Context, tenant, vimID string) (VimConnectio
 // List returns the readable entries and an ErrUnreadable that names the other ones.
 func (v *storeVIMs) List(ctx context.Context) (out []VimConnectionInfo, err error) {
 	var faults []error
+	once := sync.OnceValues(func() (registrants, error) { return v.registrants(ctx) })
+	find := func(context.Context) (registrants, error) { return once() }
 	err = v.records.allOf(ctx, store.Query{Kind: kindVIM}, func(list []store.Record) error {
 		for _, stored := range list {
 			var rec vimRecord
 			err := v.records.open(stored, &rec)
-			if err == nil {
-				rec, err = v.withOwner(ctx, rec)
-			}
 			if err != nil {
 				faults = append(faults, err)
 				continue
+			}
+			if rec, err = v.withOwner(ctx, rec, find); err != nil {
+				return err
 			}
 			out = append(out, rec.entry())
 		}

@@ -2,6 +2,7 @@ package vnflcm_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -390,4 +391,93 @@ func TestVIMsBeforeTenants(t *testing.T) {
 			wantIs(t, err, vnflcm.ErrNotFound)
 		})
 	}
+}
+
+// TestVIMsBesideDamagedRecord opens a registry of an earlier version in a store with a damaged record. Entries whose owners the other
+// records show are as before. The other ones can be used without a tenant, and by the instances on them, until the record is restored.
+func TestVIMsBesideDamagedRecord(t *testing.T) {
+	t.Parallel()
+	for name, attributes := range map[string][]string{"instances in the entries": {"tenant", "share"}, "no instances in the entries": {"tenant", "share", "instance"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, nil)
+			ctx := t.Context()
+			clusters, guests := map[string]string{}, map[string]string{"vim1": s.createFor("b")}
+			for _, tenant := range []string{"a", "damaged"} {
+				id := s.createFor(tenant)
+				_, _ = s.instantiate(id, "plain", vnflcm.Completed)
+				must(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: vimOf(id), VimType: "toy", Tenant: tenant, Share: &vnflcm.Share{All: true}}))
+				clusters[tenant], guests[vimOf(id)] = id, s.createFor("b")
+			}
+			for vimID, guest := range guests {
+				opID, err := s.Instantiate(ctx, guest, vnflcm.InstantiateVnfRequest{FlavourID: "bare", VimConnectionInfo: vnflcm.VimConnections{{VimID: vimID}}})
+				s.wait(opID, err, vnflcm.Completed)
+			}
+			s.share("vim1", "", &vnflcm.Share{All: true})
+			s.forgetAttributes("vim", attributes...)
+			s.forgetAttributes("instance", "vimOwner")
+			whole, err := s.cfg.Store.Get(ctx, "instance", clusters["damaged"])
+			must(t, err)
+			damaged := whole
+			damaged.Body = []byte("damaged")
+			must(t, s.cfg.Store.Apply(ctx, store.Batch{Put: []store.Record{damaged}}))
+			s.start()
+
+			usable := func() map[string]string {
+				got := map[string]string{}
+				list, err := s.VIMs().List(ctx)
+				must(t, err)
+				for _, vim := range list {
+					for _, tenant := range []string{"a", "b", "damaged", ""} {
+						_, err := s.VIMs().Get(ctx, tenant, vim.VimID)
+						if err == nil != vim.UsableBy(tenant) || err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+							t.Errorf("tenant %q: Get has the error %v, List has %+v", tenant, err, vim)
+						}
+						if err == nil {
+							got[vim.VimID] += "(" + tenant + ")"
+						}
+					}
+				}
+				return got
+			}
+			want := map[string]string{vimOf(clusters["a"]): "(a)", vimOf(clusters["damaged"]): "()", "vim1": "()"}
+			if diff := cmp.Diff(want, usable()); diff != "" {
+				t.Errorf("tenants of the entries:\n%s", diff)
+			}
+			if !strings.Contains(s.log.String(), clusters["damaged"]) {
+				t.Errorf("the log does not name the damaged record:\n%s", s.log)
+			}
+			for vimID := range want {
+				wantIs(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: vimID, VimType: "toy", Tenant: "evil"}), vnflcm.ErrConflict)
+				must(t, s.VIMs().Remove(ctx, "evil", vimID))
+			}
+			must(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"})) // as KnownVIMs, without Share
+			if diff := cmp.Diff(want, usable()); diff != "" {
+				t.Errorf("tenants of the entries after other tenants have tried to take them over:\n%s", diff)
+			}
+			for _, guest := range guests {
+				s.operate(guest)
+			}
+
+			restored := whole
+			restored.Version++
+			plain := reseal(t, whole, restored)
+			must(t, s.cfg.Store.Apply(ctx, store.Batch{Put: []store.Record{plain}}))
+			want = map[string]string{vimOf(clusters["a"]): "(a)", vimOf(clusters["damaged"]): "(damaged)", "vim1": "(a)(b)(damaged)()"}
+			if diff := cmp.Diff(want, usable()); diff != "" {
+				t.Errorf("tenants of the entries after the record was restored:\n%s", diff)
+			}
+		})
+	}
+}
+
+// reseal returns the content of a record for another version of it.
+func reseal(t *testing.T, from, to store.Record) store.Record {
+	t.Helper()
+	ring, err := keyring.New(testKey)
+	must(t, err)
+	text, err := ring.Open(from.Body, identityOf(from))
+	must(t, err)
+	to.Body = sealed(t, to, string(text))
+	return to
 }
