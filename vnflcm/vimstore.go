@@ -112,21 +112,25 @@ type registrants struct {
 
 type findRegistrants func(context.Context) (registrants, error)
 
-// registrants finds the instances that have registered entries. They are searched once: versions that do not store the
-// instance in the entry no longer run.
+// registrants finds the instances that have registered entries. From format 2 on every writer stores the instance in the entry, so they are
+// searched once. While the store has format 1, processes of the version before may register entries.
 func (v *storeVIMs) registrants(ctx context.Context) (found registrants, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.known.instances != nil {
 		return v.known, nil
 	}
-	if found, err = v.records.registrants(ctx); err != nil {
+	format, err := v.records.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+	if err == nil {
+		found, err = v.records.registrants(ctx)
+	}
+	if err != nil {
 		return registrants{}, err
 	}
 	switch {
-	case found.unread == nil:
+	case found.unread == nil && numberOf(format) > 1:
 		v.known = found
-	case found.unread.Error() != v.warned:
+	case found.unread != nil && found.unread.Error() != v.warned:
 		v.warned = found.unread.Error()
 		v.log.WarnContext(ctx, "owners of VIMs are not known because of records that cannot be read: the entries without owner can be used without a tenant only", "error", found.unread)
 	}

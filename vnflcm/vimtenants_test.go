@@ -481,3 +481,32 @@ func reseal(t *testing.T, from, to store.Record) store.Record {
 	to.Body = sealed(t, to, string(text))
 	return to
 }
+
+// TestVIMsInRollingUpdate: a cluster that a process of the version before registers, and that this process has not seen yet, belongs to its
+// tenant.
+func TestVIMsInRollingUpdate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(cfg *vnflcm.Config) { vnflcm.KnowFormat(cfg, 1) })
+	asBefore := func() { s.forgetAttributes("vim", "tenant", "share", "instance") }
+	asBefore()
+	y := s.other(func(cfg *vnflcm.Config) { vnflcm.KnowFormat(cfg, vnflcm.NewestFormat); cfg.AcceptOnly = true })
+	usable := func(vimID string) (out []string) {
+		for _, tenant := range []string{"a", "b", ""} {
+			if _, err := y.VIMs().Get(t.Context(), tenant, vimID); err == nil {
+				out = append(out, tenant)
+			} else {
+				wantIs(t, err, vnflcm.ErrNotFound)
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"a", "b", ""}, usable("vim1")); diff != "" {
+		t.Errorf("tenants of the VIM of the operator:\n%s", diff)
+	}
+	cluster := s.createFor("a")
+	_, _ = s.instantiate(cluster, "plain", vnflcm.Completed)
+	asBefore()
+	if diff := cmp.Diff([]string{"a"}, usable(vimOf(cluster))); diff != "" {
+		t.Errorf("tenants of the cluster:\n%s", diff)
+	}
+}
