@@ -10,7 +10,7 @@ import (
 
 // RegisterVIM puts an entry into the VIM registry and into the instance's vimConnectionInfo: a cluster that
 // the VNF has become, for other VNFs to be instantiated on. The entry belongs to the tenant of the instance. A new entry is not shared;
-// VIMs.Put can share it, and it remains shared when it is registered again. ErrConflict: the entry of this id has another owner. With a registry of the caller's own (Config.VIMs) the two
+// VIMs.SetShare can share it, and it remains shared when it is registered again. ErrConflict: the entry of this id has another owner. With a registry of the caller's own (Config.VIMs) the two
 // are not written at once: that this process still works on the operation is checked just before the registry is called.
 func (op *Operation) RegisterVIM(ctx context.Context, info VimConnectionInfo) error {
 	return op.RegisterVIMUntil(ctx, info, Validity{})

@@ -159,6 +159,12 @@ func (g *guardedVIMs) Put(ctx context.Context, v vnflcm.VimConnectionInfo) error
 	return g.own.Put(ctx, v)
 }
 
+func (g *guardedVIMs) SetShare(ctx context.Context, tenant, id string, share vnflcm.Share) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.own.SetShare(ctx, tenant, id, share)
+}
+
 func (g *guardedVIMs) Remove(ctx context.Context, tenant, id string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -744,6 +750,35 @@ func (v *vims) removeAsBefore() error {
 		return err
 	}
 	return v.cfg.Store.Apply(v.t.Context(), store.Batch{Delete: []store.Record{stored}})
+}
+
+// TestShareBesideRenewal: sharing an entry that was renewed since the program has read it keeps the new credentials, and the entry remains
+// one that an operation has registered.
+func TestShareBesideRenewal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		v := newVIMs(t, nil)
+		_, _ = v.instantiate(v.createFor("a"), "plain", vnflcm.Completed)
+		list, err := v.VIMs().List(t.Context())
+		must(t, err)
+		time.Sleep(31 * time.Minute) // the entry is renewed
+		for _, vim := range list {
+			if vim.VimID == madeVIM {
+				must(t, v.VIMs().SetShare(t.Context(), vim.Tenant, madeVIM, vnflcm.Share{Tenants: []string{"b"}}))
+			}
+		}
+		vim, err := v.VIMs().Get(t.Context(), "b", madeVIM)
+		must(t, err)
+		if tokenOf(vim) != "hunter2-2" || vim.FromOperator || vim.Tenant != "a" {
+			t.Errorf("token %q, of tenant %q, from the operator: %t", tokenOf(vim), vim.Tenant, vim.FromOperator)
+		}
+		wantIs(t, v.VIMs().SetShare(t.Context(), "b", madeVIM, vnflcm.Share{All: true}), vnflcm.ErrNotFound)
+		wantIs(t, v.VIMs().SetShare(t.Context(), "a", "unknown", vnflcm.Share{}), vnflcm.ErrNotFound)
+		time.Sleep(30 * time.Minute)
+		if got, err := v.VIMs().Get(t.Context(), "b", madeVIM); err != nil || tokenOf(got) == tokenOf(vim) {
+			t.Errorf("the shared entry was not renewed: %v", err)
+		}
+	})
 }
 
 // TestRenewalIsForgotten: what is not there any more is not renewed.

@@ -26,7 +26,7 @@ type VimConnectionInfo struct {
 	// Tenant owns the entry of the registry. "" owns the entries of the operator, and those that operations on instances without
 	// tenant have registered. In Operation.VIM it is the owner of the entry that the connection comes from.
 	Tenant string `json:"-"`
-	// Share says which other tenants may use the entry of the registry: see VIMs.Put for the default. Operation.VIM has none.
+	// Share says which other tenants may use the entry of the registry: see VIMs.Put for the default, and VIMs.SetShare. Operation.VIM has none.
 	Share *Share `json:"-"`
 }
 
@@ -68,6 +68,9 @@ type VIMs interface {
 	// Put adds or replaces the entry of info.VimID for info.Tenant. Without info.Share an entry that exists remains shared as it is. A
 	// new one is shared with all tenants if it has no Tenant, else with none. ErrConflict: the entry of this id has another owner.
 	Put(ctx context.Context, info VimConnectionInfo) error
+	// SetShare changes which other tenants may use an entry of the tenant, and nothing else: a Put of what was read before would undo a
+	// renewal of the credentials since. ErrNotFound: the tenant has no entry of this id.
+	SetShare(ctx context.Context, tenant, vimID string, share Share) error
 	// Remove forgets an entry of the tenant. A missing entry, also one that has another owner, is no error. The registry in the Store
 	// logs a warning that names the VNF instances on the VIM.
 	Remove(ctx context.Context, tenant, vimID string) error

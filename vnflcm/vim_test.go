@@ -154,6 +154,16 @@ func (f fixedVIMs) Put(_ context.Context, v vnflcm.VimConnectionInfo) error {
 	return nil
 }
 
+func (f fixedVIMs) SetShare(_ context.Context, tenant, id string, share vnflcm.Share) error {
+	v, exists := f[id]
+	if !exists || v.Tenant != tenant {
+		return fmt.Errorf("own registry: %w", vnflcm.ErrNotFound)
+	}
+	v.Share = &share
+	f[id] = v
+	return nil
+}
+
 func (f fixedVIMs) Remove(_ context.Context, tenant, id string) error {
 	if f[id].Tenant == tenant {
 		delete(f, id)

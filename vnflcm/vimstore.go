@@ -256,6 +256,22 @@ func (v *storeVIMs) replace(ctx context.Context, b *store.Batch, was, info VimCo
 	return errors.Join(err, info.checkEntry())
 }
 
+func (v *storeVIMs) SetShare(ctx context.Context, tenant, vimID string, share Share) error {
+	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+		rec, version, err := v.read(ctx, vimID)
+		if err == nil && rec.Owner != tenant {
+			err = fmt.Errorf("VIM %q: %w", vimID, ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		rec.Sharing = &share
+		record, err := v.records.sealed(kindVIM, vimID, version, rec)
+		b.Put = append(b.Put, record)
+		return err
+	})
+}
+
 func (v *storeVIMs) Remove(ctx context.Context, tenant, vimID string) error {
 	if err := v.records.warnOfUsers(ctx, v.log, tenant, vimID); err != nil {
 		return err

@@ -26,10 +26,7 @@ func (x *toys) createFor(tenant string) string {
 // share changes which tenants may use an entry of the registry.
 func (x *toys) share(vimID, owner string, share *vnflcm.Share) {
 	x.t.Helper()
-	vim, err := x.VIMs().Get(x.t.Context(), owner, vimID)
-	must(x.t, err)
-	vim.Share = share
-	must(x.t, x.VIMs().Put(x.t.Context(), vim))
+	must(x.t, x.VIMs().SetShare(x.t.Context(), owner, vimID, *share))
 }
 
 // eachVIMs runs a test with the registry in the Store, and with one of the caller's own.

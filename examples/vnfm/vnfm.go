@@ -310,9 +310,7 @@ func (v *vnfm) shareCluster(ctx context.Context, vim vimConfig) error {
 		v.log.WarnContext(ctx, "a VIM that is to be shared is not registered", "vim", vim.ID)
 		return nil
 	}
-	share := vim.share()
-	list[i].Share = &share
-	return v.VIMs().Put(ctx, list[i])
+	return v.VIMs().SetShare(ctx, list[i].Tenant, vim.ID, vim.share())
 }
 
 // serve answers requests until ctx ends. Then it answers those that have begun, and leaves operations to the next
