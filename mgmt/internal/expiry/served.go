@@ -149,20 +149,44 @@ func (c Cluster) fill(ctx context.Context, via *sshexec.Target, s *server) error
 	return nil
 }
 
-// dial connects to host:port if the policy allows it.
+// dial connects to host:port if the policy allows it. Without a jump host it judges the addresses that a name has, as outbound.Policy does:
+// the pool may connect with a dialer that judges none.
 func (c Cluster) dial(ctx context.Context, via *sshexec.Target, addr string) (host string, conn net.Conn, err error) {
-	host, port, err := net.SplitHostPort(addr)
+	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", nil, err
 	}
-	number, err := strconv.ParseUint(port, 10, 16)
+	port, err := strconv.ParseUint(service, 10, 16)
 	if err == nil {
-		err = c.Allow.CheckHost(host, uint16(number))
+		err = c.Allow.CheckHost(host, uint16(port))
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case via != nil:
 		conn, err = c.Pool.DialContext(ctx, via, addr)
+	default:
+		conn, err = c.dialResolved(ctx, host, uint16(port))
 	}
 	return host, conn, err
+}
+
+// dialResolved connects to the first address of a host that the policy allows and that answers.
+func (c Cluster) dialResolved(ctx context.Context, host string, port uint16) (net.Conn, error) {
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	faults := []error{err}
+	for _, address := range found {
+		to := netip.AddrPortFrom(address.Unmap(), port)
+		if err := c.Allow.Check(to); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		conn, err := c.Pool.DialContext(ctx, nil, to.String())
+		if err == nil {
+			return conn, nil
+		}
+		faults = append(faults, err)
+	}
+	return nil, errors.Join(faults...)
 }
 
 // refused reports whether a machine has answered that nothing listens at a port. OpenSSH tells the error of its connection as text.

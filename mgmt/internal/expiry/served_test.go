@@ -5,18 +5,24 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 	"github.com/vnfkit/vnfkit/internal/memconn"
+	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -148,6 +154,72 @@ func TestShake(t *testing.T) {
 			}
 			if err != nil || !shown[0].NotAfter.Equal(c.until) {
 				t.Errorf("%v, %v", shown, err)
+			}
+		})
+	}
+}
+
+// nameServer answers queries for the IPv4 addresses of any name with these addresses.
+func nameServer(conn net.Conn, addresses ...[4]byte) {
+	defer func() { _ = conn.Close() }()
+	length := make([]byte, 2)
+	if _, err := io.ReadFull(conn, length); err != nil {
+		return
+	}
+	text := make([]byte, binary.BigEndian.Uint16(length))
+	var m dnsmessage.Message
+	if _, err := io.ReadFull(conn, text); err != nil || m.Unpack(text) != nil {
+		return
+	}
+	m.Response, m.Additionals = true, nil
+	if question := m.Questions[0]; question.Type == dnsmessage.TypeA {
+		for _, a := range addresses {
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: question.Name, Class: question.Class}, Body: &dnsmessage.AResource{A: a}})
+		}
+	}
+	if answer, err := m.Pack(); err == nil {
+		_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)) //nolint:gosec // a short message
+	}
+}
+
+// TestDialNames: without a jump host the policy judges the addresses of a name, also if the dialer of the pool judges none.
+//
+//nolint:paralleltest // it replaces the resolver
+func TestDialNames(t *testing.T) {
+	local, metadata, outside := [4]byte{127, 0, 0, 1}, [4]byte{169, 254, 169, 254}, [4]byte{203, 0, 113, 7}
+	resolver := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = resolver })
+	for name, c := range map[string]struct {
+		addresses [][4]byte
+		want      []string
+		fault     error
+	}{
+		"this machine":       {[][4]byte{local}, nil, outbound.ErrAddress},
+		"a metadata service": {[][4]byte{metadata}, nil, outbound.ErrAddress},
+		"an allowed address": {[][4]byte{outside}, []string{"203.0.113.7:6443"}, nil},
+		"several addresses":  {[][4]byte{local, outside}, []string{"203.0.113.7:6443"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers sync.WaitGroup
+			defer servers.Wait()
+			net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+				near, far := memconn.Pair(nil, nil)
+				servers.Go(func() { nameServer(far, c.addresses...) })
+				return near, nil
+			}}
+			var dialled []string
+			pool := sshexec.NewPool(sshexec.Options{Dial: func(_ context.Context, _, addr string) (net.Conn, error) {
+				dialled = append(dialled, addr)
+				near, _ := memconn.Pair(nil, nil)
+				return near, nil
+			}})
+			defer func() { _ = pool.Close() }()
+			host, conn, err := Cluster{Pool: pool}.dial(t.Context(), nil, "api.example.org:6443")
+			if conn != nil {
+				_ = conn.Close()
+			}
+			if diff := cmp.Diff(c.want, dialled); diff != "" || host != "api.example.org" || !errors.Is(err, c.fault) {
+				t.Errorf("host %s, error %v, connected to:\n%s", host, err, diff)
 			}
 		})
 	}
