@@ -45,6 +45,7 @@ func (d *Driver) ServedCertificates(ctx context.Context, op *vnflcm.Operation) (
 	if err != nil {
 		return nil, err
 	}
-	return expiry.Cluster{Op: op, Pool: d.config.Pool, Allow: d.config.Allow, Parallel: d.config.Parallel, Masters: masters, CP: m.SSHCPName, NIC: m.NICCPName,
+	host, _, _ := splitEndpoint(p.Cluster.APIEndpoint) // checked
+	return expiry.Cluster{Op: op, Pool: d.config.Pool, Allow: d.config.Allow, Parallel: d.config.Parallel, Masters: masters, CP: m.SSHCPName, NIC: m.NICCPName, Endpoint: host,
 		Names: expiry.Names{APIServer: "pki/apiserver.crt", CA: "pki/ca.crt"}, EtcdFile: func(mgmt.Node) string { return "pki/etcd/server.crt" }}.Served(ctx)
 }

@@ -262,3 +262,54 @@ func TestKeepEtcdCA(t *testing.T) {
 		t.Errorf("%v, %v", names(list), err)
 	}
 }
+
+// TestServedCertificatesOfChangedEntry: a client replaces the address in the VIM entry. The nodes are asked all the same, and no server
+// outside of the cluster.
+func TestServedCertificatesOfChangedEntry(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		url, fault string
+		api        bool // the certificate at the address of the entry is returned
+	}{
+		"the virtual address":  {url: "https://198.18.254.1:16443", api: true},
+		"a worker":             {url: "https://198.18.1.10:22222", fault: "198.18.1.10:22222"},
+		"another address":      {url: "https://203.0.113.7:2379", fault: "the API at 203.0.113.7:2379 is not asked: accessInfo.auth_url of"},
+		"a name":               {url: "https://api.example.org:6443", fault: "the API at api.example.org:6443 is not asked: accessInfo.auth_url of"},
+		"not a URL":            {url: "https://user:canary@%zz", fault: "auth_url of the cluster's VIM entry is not a URL with a host"},
+		"a URL without a host": {url: "198.18.254.1", fault: "auth_url of the cluster's VIM entry is not a URL with a host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{})
+			id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0))...)
+			access, err := vnflcm.NewParams(map[string]string{"auth_url": c.url, "bearer_token": "t", "ssl_ca_cert": l.file("masterNode-0", kubernetesDir+caFile)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			vim := kubeadm.VIMID(id)
+			l.Must(l.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{
+				VimConnectionInfo: vnflcm.VimConnections{{ID: vim, VimID: vim, VimType: kubeadm.VIMType, AccessInfo: access}}}, ""))
+			list, err := expirytest.Served(l.Lab, id, func(ctx context.Context, network, addr string) (net.Conn, error) {
+				switch {
+				case strings.HasPrefix(addr, "203.0.113.7:"), strings.HasPrefix(addr, "api.example.org:"):
+					t.Errorf("connected to %s", addr)
+				case addr == l.at("masterNode-0", "6443"), strings.HasPrefix(addr, "198.18.1.10:"):
+					return nil, errors.New("no route to " + addr)
+				}
+				return l.World.Dial(ctx, network, addr)
+			})
+			got := names(list)
+			for _, want := range []string{"masterNode-0 " + etcdFile, "masterNode-1 " + apiFile, "masterNode-2 " + etcdFile} {
+				if !slices.Contains(got, want) {
+					t.Errorf("%s is not in %v", want, got)
+				}
+			}
+			if slices.Contains(got, "198.18.254.1:16443 "+apiFile) != c.api {
+				t.Errorf("read %v", got)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.fault) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("the error is %v, want %s", err, c.fault)
+			}
+		})
+	}
+}

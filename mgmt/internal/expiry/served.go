@@ -44,6 +44,7 @@ type Cluster struct {
 
 	Masters  []mgmt.Node
 	CP, NIC  string // connection points of the control-plane nodes: for SSH, and with the address for other nodes; default of NIC: CP
+	Endpoint string // host of the API outside of the VNF, a name or an address; empty: the API is at an address of the VNF
 	Names    Names
 	EtcdFile func(mgmt.Node) string // name of the certificate of etcd on a node
 }
@@ -64,7 +65,7 @@ type server struct {
 
 // Served returns the certificates that API servers and etcd show in TLS handshakes, and the authority in the VIM entry of the cluster. The
 // error names the servers whose certificates cannot be read. If that is the API server of a node, the certificate at the address of the
-// entry is returned, too.
+// entry is returned, too. A client can replace the entry of the instance, so the address must belong to the cluster.
 //
 // A certificate of an authority other than the one in the entry is an error; for etcd it is the one that KeepEtcdCA has stored. Where no
 // authority is known, as before the first operation on an adopted VNF, the certificate is believed.
@@ -73,18 +74,21 @@ func (c Cluster) Served(ctx context.Context) ([]vnflcm.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry, err := c.entry()
-	if err != nil {
-		return nil, err
-	}
+	entry, fault := c.entry()
 	servers, err := c.servers(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
-	err = c.ask(ctx, via, servers)
+	err = errors.Join(fault, c.ask(ctx, via, servers))
 	if entry.addr != "" && slices.ContainsFunc(servers, func(s *server) bool { return !s.optional && !s.answered }) {
-		servers = append(servers, entry.server(c.Names.APIServer))
-		err = errors.Join(err, c.ask(ctx, via, servers[len(servers)-1:]))
+		api := entry.server(c.Names.APIServer)
+		servers = append(servers, api)
+		if c.owns(entry.addr) {
+			fault = c.ask(ctx, via, []*server{api})
+		} else {
+			fault = fmt.Errorf("the API at %s is not asked: accessInfo.auth_url of the cluster's VIM entry is not an address of the cluster", entry.addr)
+		}
+		err = errors.Join(err, fault)
 	}
 	var out []vnflcm.Certificate
 	for _, s := range servers {
@@ -203,7 +207,7 @@ func (e entry) server(name string) *server {
 	return &server{Certificate: vnflcm.Certificate{Machine: e.addr, Name: name}, what: "the API", addr: e.addr, authority: e.ca}
 }
 
-// entry reads the entry as the instance has it.
+// entry reads the entry as the instance has it. With an error, the entry has no address.
 func (c Cluster) entry() (entry, error) {
 	for _, vim := range c.Op.Instance().VimConnectionInfo {
 		if vim.VimID != vimentry.VIMID(c.Op.InstanceID) {
@@ -213,12 +217,30 @@ func (c Cluster) entry() (entry, error) {
 			URL string `json:"auth_url"`
 			CA  string `json:"ssl_ca_cert"`
 		}
-		_, err1 := vim.AccessInfo.Decode(&access)
-		u, err2 := url.Parse(access.URL)
-		if err := errors.Join(err1, err2); err != nil || u.Hostname() == "" {
+		if _, err := vim.AccessInfo.Decode(&access); err != nil || access.URL == "" {
 			return entry{ca: access.CA}, err
+		}
+		u, err := url.Parse(access.URL)
+		if err != nil || u.Hostname() == "" { // err quotes the URL
+			return entry{ca: access.CA}, errors.New("accessInfo.auth_url of the cluster's VIM entry is not a URL with a host")
 		}
 		return entry{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")), access.CA}, nil
 	}
 	return entry{}, nil
+}
+
+// owns reports whether the host of addr, host:port, is Endpoint or an address of a connection point of the VNF.
+func (c Cluster) owns(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr) // made by entry
+	if host == c.Endpoint {
+		return true
+	}
+	points := slices.Clone(c.Op.ConnectionPoints)
+	for _, vnfc := range c.Op.VNFCs {
+		points = append(points, vnfc.CPs...)
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && slices.ContainsFunc(points, func(p vnflcm.ConnectionPoint) bool {
+		return p.Floating == address || slices.Contains(p.Fixed, address)
+	})
 }
