@@ -23,6 +23,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const (
@@ -260,6 +261,43 @@ func TestKeepEtcdCA(t *testing.T) {
 	list, err := expirytest.Served(l.Lab, id, expirytest.Instead(l.World.Dial, map[string]func(net.Conn){l.at("masterNode-0", "2379"): expirytest.Serving(t, &ca, time.Now().AddDate(1, 0, 0))}))
 	if err == nil || slices.Contains(names(list), "masterNode-0 "+etcdFile) {
 		t.Errorf("%v, %v", names(list), err)
+	}
+}
+
+// TestKeepEtcdCAOnly: of the file with the authority of etcd, only the authority is stored. A certificate that is no authority is not.
+func TestKeepEtcdCAOnly(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text   func(*lab) string
+		stored bool
+	}{
+		"with a key and other text": {func(l *lab) string {
+			return l.file("masterNode-0", kubernetesDir+"pki/etcd/ca.crt") + l.file("masterNode-0", kubernetesDir+"pki/etcd/ca.key") + strings.Repeat("# other text\n", 10_000)
+		}, true},
+		"not an authority": {func(l *lab) string { return l.file("masterNode-0", kubernetesDir+etcdFile) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{})
+			l.Manager = l.Process(func(cfg *vnflcm.Config) {
+				cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+					if s.Name == "register-vim" {
+						l.write(l.host("masterNode-0"), kubernetesDir+"pki/etcd/ca.crt", c.text(l))
+					}
+					return next(ctx)
+				}
+			})
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+			list, err := l.Store.List(t.Context(), store.Query{Kind: "state", Prefix: id + "/etcd-ca"})
+			if err != nil || len(list) > 0 != c.stored {
+				t.Fatalf("%d records, %v", len(list), err)
+			}
+			for _, r := range list {
+				if len(r.Body) > 10_000 {
+					t.Errorf("%d bytes are stored", len(r.Body))
+				}
+			}
+		})
 	}
 }
 

@@ -120,19 +120,31 @@ func parse(text []byte) *x509.Certificate {
 	return nil
 }
 
+// authority returns the first certificate of a PEM text, PEM; nil if the text has none or the certificate cannot sign others.
+func authority(text []byte) []byte {
+	cert := parse(text)
+	if cert == nil || !cert.IsCA {
+		return nil
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+}
+
 // etcdCAKey is where the state of an instance has the authority of etcd, PEM.
 const etcdCAKey = "etcd-ca"
 
-// KeepEtcdCA stores the authority of etcd, for Served, from the first of these files that a node has. If no node answers or has such a file,
-// what is stored is deleted: it may be of an earlier cluster. The result is the same if it is called again.
+// KeepEtcdCA stores the authority of etcd, for Served, from the first of these files that begins with an authority on a node. It stores
+// nothing else of the file, which may have a key, too. If no node answers or has such a file, what is stored is deleted: it may be of an
+// earlier cluster. The result is the same if it is called again.
 func KeepEtcdCA(ctx context.Context, op *vnflcm.Operation, nodes []mgmt.Node, files ...string) error {
 	var text []byte
 	var faults []error
 	for _, n := range nodes {
 		for _, name := range files {
 			content, exists, err := linux.On(n.SSH).Read(ctx, name)
-			if faults = append(faults, err); exists && parse(content) != nil {
-				text = content
+			if faults = append(faults, err); !exists {
+				continue
+			}
+			if text = authority(content); text != nil {
 				break
 			}
 		}
