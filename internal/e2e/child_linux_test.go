@@ -21,7 +21,7 @@ import (
 )
 
 // TestKilledAndStartedAgain: a process that runs an operation is killed with SIGKILL. Started again, it
-// finishes. Hosts and simulated world stay in this process, as a cloud does.
+// finishes; the last process waits for the LeaseTTL of the one before. Hosts and simulated world stay in this process, as a cloud does.
 func TestKilledAndStartedAgain(t *testing.T) {
 	needSite(t)
 	ctx := t.Context()
@@ -33,7 +33,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	l := newLab(t, labConfig{takes: slow, store: store})
 	id, request := l.created("instantiate_sandbox.json", "simple")
-	j := job{Socket: filepath.Join(t.TempDir(), "cloud"), Store: file, Instance: id, Request: request.FlavourID}
+	j := job{Socket: filepath.Join(t.TempDir(), "cloud"), Store: file, Instance: id, Request: request.FlavourID, Bury: true}
 	serveCloud(t, j.Socket, l.cloud)
 	must(t, l.close()) // it would take the operation over
 
@@ -49,6 +49,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 		}
 		t.Logf("killed when %q began on %s", program, where.Host)
 	}
+	j.Bury = false
 	if err := startChild(t, childJob, j).Wait(); err != nil {
 		t.Fatalf("the last child: %v", err)
 	}
@@ -80,7 +81,11 @@ func serveCloud(t testing.TB, socket string, cloud vminfra.Cloud) {
 const childJob = "VNFKIT_E2E_CHILD"
 
 // job is what a child does: instantiate, or go on with what an earlier child began.
-type job struct{ Socket, Store, Instance, Request string }
+type job struct {
+	Socket, Store, Instance, Request string
+
+	Bury bool // the record of the earlier child is removed first
+}
 
 // startChild makes this test binary a child: the variable holds what it shall do.
 func startChild(t testing.TB, variable string, job any) *exec.Cmd {
@@ -127,30 +132,38 @@ func runChild[J interface {
 	return 0
 }
 
-// resumeOr waits for the operation of an earlier child process, which the Manager takes up, or begins the operation if there is none.
-func resumeOr(ctx context.Context, m *vnflcm.Manager, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
-	opID, err := unfinished(ctx, m)
-	if err == nil && opID == "" {
-		opID, err = begin(ctx, m)
-	}
+// resumeOr makes a Manager that takes up the operation of an earlier child process, or begins an operation if there is none. It waits
+// for the end of the operation.
+func resumeOr(ctx context.Context, c vnflcm.Config, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
+	opID, err := unfinished(ctx, c.Store)
 	if err != nil {
 		return err
 	}
-	_, err = m.Wait(ctx, opID)
+	m, err := vnflcm.New(ctx, c)
+	if err != nil {
+		return err
+	}
+	if opID == "" {
+		opID, err = begin(ctx, m)
+	}
+	if err == nil {
+		_, err = m.Wait(ctx, opID)
+	}
 	return errors.Join(err, m.Close(ctx))
 }
 
-// unfinished returns the id of the operation that an earlier process has left; "" if there is none.
-func unfinished(ctx context.Context, m *vnflcm.Manager) (string, error) {
-	list, err := m.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
-	if err != nil || len(list.Items) == 0 {
+// unfinished returns the id of the operation that an earlier process has left; "" if there is none. Call it before vnflcm.New: a Manager
+// takes the operation up at once, and may end it before it is listed.
+func unfinished(ctx context.Context, db store.Store) (string, error) {
+	list, err := db.List(ctx, store.Query{Kind: "operation", States: []string{string(vnflcm.Starting), string(vnflcm.Processing), string(vnflcm.RollingBack)}})
+	if err != nil || len(list) == 0 {
 		return "", err
 	}
-	return list.Items[0].ID, nil
+	return list[0].ID, nil
 }
 
-// openAlone opens the database of a child. No other process works on it, so those that have died count as gone at once, without a wait
-// for their LeaseTTL.
+// openAlone opens the database of a child. No other process works on it, so the child before counts as gone at once, without a wait for
+// its LeaseTTL.
 func openAlone(ctx context.Context, file string) (*sqlite.Store, error) {
 	store, err := sqlite.Open(ctx, file)
 	if err == nil {
@@ -159,13 +172,16 @@ func openAlone(ctx context.Context, file string) (*sqlite.Store, error) {
 	return store, err
 }
 
-// bury removes the records of processes.
+// bury removes the record of the process that has died. Processes that end with Close have none.
 func bury(ctx context.Context, db store.Store) error {
 	dead, err := db.List(ctx, store.Query{Kind: "process"})
-	if err == nil {
-		err = db.Apply(ctx, store.Batch{Delete: dead})
+	if err != nil {
+		return err
 	}
-	return err
+	if len(dead) > 1 {
+		return fmt.Errorf("%d processes have records, and only one has died", len(dead))
+	}
+	return db.Apply(ctx, store.Batch{Delete: dead})
 }
 
 // cloudOf connects to the cloud of the test process.
@@ -178,7 +194,11 @@ func cloudOf(socket string) (cloud *vminfra.Remote, pool *sshexec.Pool, end func
 }
 
 func (j job) run(ctx context.Context) (err error) {
-	store, err := openAlone(ctx, j.Store)
+	open := sqlite.Open
+	if j.Bury {
+		open = openAlone
+	}
+	store, err := open(ctx, j.Store)
 	if err != nil {
 		return err
 	}
@@ -188,11 +208,8 @@ func (j job) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	m, err := vnflcm.New(ctx, managerConfig(store, vminfra.Driver{Cloud: cloud}, pool, func(*vnflcm.Config) {}))
-	if err != nil {
-		return err
-	}
-	return resumeOr(ctx, m, func(ctx context.Context, m *vnflcm.Manager) (string, error) {
+	c := managerConfig(store, vminfra.Driver{Cloud: cloud}, pool, func(*vnflcm.Config) {})
+	return resumeOr(ctx, c, func(ctx context.Context, m *vnflcm.Manager) (string, error) {
 		request, err := instantiation(packageDir, "instantiate_sandbox.json", j.Request)
 		if err != nil {
 			return "", err

@@ -34,10 +34,11 @@ func TestManagerDiesAndResumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := t.Context()
 			l := newLab(t, labConfig{takes: slow})
+			id, request := l.created(c.request, c.flavour)
+			must(t, l.close()) // it would take the operation over
 			store := &storetest.Fence{Store: l.store}
 			first := l.start(store)
 			running := l.watch(c.role, c.programs)
-			id, request := l.created(c.request, c.flavour)
 			opID, err := first.Instantiate(ctx, id, request)
 			if err != nil {
 				t.Fatal(err)
@@ -87,11 +88,17 @@ func awaitProgram(t *testing.T, running <-chan programs.Record) programs.Record 
 	return programs.Record{}
 }
 
-// resume lets the Manager of the lab take the operation of a dead process over at once, and waits for its end.
+// resume starts a process that takes the operation of the dead one over at once, and waits for its end.
 func (l *lab) resume(opID string) {
 	l.t.Helper()
 	must(l.t, bury(l.t.Context(), l.store))
+	l.process = l.start(l.store)
 	l.must(opID, nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.ContainsFunc(l.events, func(e vnflcm.Event) bool { return e.Kind == vnflcm.OperationTaken && e.OperationID == opID }) {
+		l.t.Error("the operation was not taken over")
+	}
 }
 
 // wantOneInit checks that no second cluster was begun.

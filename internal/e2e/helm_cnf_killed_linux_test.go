@@ -61,11 +61,7 @@ func (j cnfJob) run(ctx context.Context) (err error) {
 			}
 		}
 	}
-	m, err := vnflcm.New(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	return resumeOr(ctx, m, j.begin)
+	return resumeOr(ctx, cfg, j.begin)
 }
 
 // die kills the process with SIGKILL. It does not return.

@@ -146,14 +146,10 @@ func (j yardJob) run(ctx context.Context) (err error) {
 	if j.Virtual.IsValid() {
 		infra.Shared = map[string]netip.Addr{"vip_CP": j.Virtual}
 	}
-	m, err := vnflcm.New(ctx, managerConfig(store, infra, pool, func(c *vnflcm.Config) {
+	return resumeOr(ctx, managerConfig(store, infra, pool, func(c *vnflcm.Config) {
 		c.Observe, c.Packages = j.observe, packagesBy(packageDir, j.Packages)
 		c.Mgmt[kubesprayDriver] = kubesprayIn(pool, cmp.Or(j.Patience, patience), nil)
-	}))
-	if err != nil {
-		return err
-	}
-	return resumeOr(ctx, m, j.begin)
+	}), j.begin)
 }
 
 func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {

@@ -210,8 +210,9 @@ func (y *yard) killedReal(server *ansibleServer, j yardJob, step, playbook strin
 		y.t.Errorf("%s does not go on without its caller", playbook)
 	}
 	must(y.t, bury(y.t.Context(), y.store))
+	opID, err := unfinished(y.t.Context(), y.store)
 	y.process = y.start(y.store)
-	y.must(unfinished(y.t.Context(), y.Manager))
+	y.must(opID, err)
 	if n := server.count(y.t, playbook); n != 1 {
 		y.t.Errorf("%s was run %d times", playbook, n)
 	}

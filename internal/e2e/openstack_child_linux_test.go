@@ -104,12 +104,8 @@ func (j stackJob) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	driver := openstack.New(openstack.Config{Allow: outbound.AllowAny, Poll: 300 * time.Millisecond})
 	defer driver.Close()
-	m, err := vnflcm.New(ctx, vnflcm.Config{Store: store, Key: key, Packages: packagesIn(packageDir),
-		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver}, Mgmt: map[string]vnflcm.MgmtDriver{driverName: idle{}}})
-	if err != nil {
-		return err
-	}
-	return resumeOr(ctx, m, j.begin)
+	return resumeOr(ctx, vnflcm.Config{Store: store, Key: key, Packages: packagesIn(packageDir),
+		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver}, Mgmt: map[string]vnflcm.MgmtDriver{driverName: idle{}}}, j.begin)
 }
 
 func (j stackJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
