@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -65,18 +64,20 @@ func runFindEnded(ctx context.Context, e *environment, _ mgmt.Node) error {
 			was.Ended = controlplane.Ended{}
 		}
 		var now controlplane.Ended
+		var user string
 		err := mgmt.Within(ctx, findLimit, func(ctx context.Context) (err error) {
-			now, err = controlplane.FindEnded(ctx, n, e.isMaster(n))
+			now, user, err = controlplane.FindEnded(ctx, n, e.isMaster(n))
 			return err
 		})
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			e.op.Log.WarnContext(ctx, "the certificates of a node cannot be read: it is not known whether they have ended", "host", n.HostName, "error", err)
+			e.op.Warn(ctx, fmt.Sprintf("it is not known whether all certificates of %s have ended: %v", n.Name, err))
 		}
 		found := both(was.Ended, now)
 		e.ended.Set(n.ID, found)
+		e.kubelets.Set(n.ID, user)
 		if found == was.Ended {
 			return nil
 		}
@@ -95,45 +96,79 @@ func (d *environment) assumed(ctx context.Context, n mgmt.Node) (controlplane.Co
 	return controlplane.Assume(ctx, n, d.p.certificateValidity())
 }
 
-// runRenewKubelet renews the certificate of a kubelet. A worker that has stopped to answer since, or whose certificate is not the cluster's, is
-// left as it is: it must not keep the control plane from being renewed.
+// runRenewKubelet renews the certificate of a kubelet. A failure is a warning: neither static pods nor other nodes need the certificate.
 func runRenewKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
-	user := e.ended.Of(n.ID).Kubelet
-	if user == "" {
+	ended := e.ended.Of(n.ID)
+	if ended.Kubelet == "" {
 		return nil
 	}
-	err := n.Do(ctx, e.op, "renew-kubelet", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
-		if e.isMaster(n) {
-			return renewKubeletBy(ctx, e, n, n, user)
-		}
-		var errs []error
-		for _, by := range e.masters {
-			err := renewKubeletBy(ctx, e, by, n, user)
-			if err == nil || ctx.Err() != nil {
-				return err
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	})
-	if e.isMaster(n) || ctx.Err() != nil {
+	err := n.Do(ctx, e.op, "renew-kubelet", twoMinutes(e.config.Timeouts), func(ctx context.Context) error { return replaceKubeletCertificate(ctx, e, n, ended.Kubelet) })
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if clusternodes.Unreachable(ctx, err) || errors.Is(err, controlplane.ErrForeignKubelet) {
-		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s has ended and was not renewed, heal the machine: %v", n.Name, err))
-		e.ended.Set(n.ID, controlplane.Ended{}) // nothing waits for the kubelet
-		return nil
+	advice := "heal the machine"
+	if errors.Is(err, errUnsigned) {
+		advice = "order the renewal again after the control plane is mended"
 	}
-	return err
+	e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s has ended and was not renewed, %s: %v", n.Name, advice, err))
+	ended.Kubelet = "" // nothing waits for the kubelet
+	e.ended.Set(n.ID, ended)
+	return nil
 }
 
-// renewKubeletBy has kubeadm on a control-plane node sign the certificate.
-func renewKubeletBy(ctx context.Context, e *environment, by, n mgmt.Node, user string) error {
-	config, err := e.assumed(ctx, by)
+func replaceKubeletCertificate(ctx context.Context, e *environment, n mgmt.Node, user string) error {
+	if err := e.checkKubeletUser(n, user); err != nil {
+		return err
+	}
+	kubelet, err := controlplane.FindKubelet(ctx, n, user)
 	if err != nil {
 		return err
 	}
-	return config.RenewKubelet(ctx, by, n, user)
+	pair, err := signKubelet(ctx, e, n, kubelet)
+	if err != nil {
+		return err
+	}
+	return kubelet.Install(ctx, pair)
+}
+
+// checkKubeletUser returns ErrForeignKubelet if another node has a certificate for the same user. Workers cannot keep a control-plane node from
+// its certificate in this way.
+func (d *environment) checkKubeletUser(n mgmt.Node, user string) error {
+	nodes := d.nodes()
+	if d.isMaster(n) {
+		nodes = d.masters
+	}
+	for _, other := range nodes {
+		if other.ID != n.ID && d.kubelets.Of(other.ID) == user {
+			return fmt.Errorf("%w: %s has one for the same user", controlplane.ErrForeignKubelet, other.Name)
+		}
+	}
+	return nil
+}
+
+// errUnsigned reports that the failure is not one of the node with the kubelet.
+var errUnsigned = errors.New("kubeadm: no control-plane node has signed a certificate")
+
+// signKubelet returns a new certificate for a kubelet and its key, which kubeadm signs: on the node itself if it is a control-plane node, otherwise
+// on the first control-plane node that can.
+func signKubelet(ctx context.Context, e *environment, n mgmt.Node, kubelet controlplane.Kubelet) ([]byte, error) {
+	signers := e.masters
+	if e.isMaster(n) {
+		signers = []mgmt.Node{n}
+	}
+	errs := []error{errUnsigned}
+	for _, by := range signers {
+		config, err := e.assumed(ctx, by)
+		var pair []byte
+		if err == nil {
+			pair, err = kubelet.Sign(ctx, by, config)
+		}
+		if err == nil || errors.Is(err, controlplane.ErrForeignKubelet) || ctx.Err() != nil {
+			return pair, err
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
 }
 
 // ifControlPlaneEnded runs a step on a control-plane node whose certificates have ended.

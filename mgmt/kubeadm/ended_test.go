@@ -61,13 +61,19 @@ func (l *lab) endKubelets(machines ...string) {
 // ended returns a certificate like another one, signed by a CA on a machine, that has ended.
 func (l *lab) ended(text string, on *sshtest.Host, ca string) pki.Pair {
 	l.t.Helper()
+	return l.until(time.Now().Add(-time.Hour), text, on, ca)
+}
+
+// until returns a certificate like another one, signed by a CA on a machine, that ends at a time.
+func (l *lab) until(end time.Time, text string, on *sshtest.Host, ca string) pki.Pair {
+	l.t.Helper()
 	was, err := pki.Parse([]byte(text))
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	signer := pki.Pair{Cert: l.file(on.Name(), kubernetesDir+ca+".crt"), Key: l.file(on.Name(), kubernetesDir+ca+".key")}
 	pair, err := pki.Issue(&signer, &x509.Certificate{Subject: was.Subject, DNSNames: was.DNSNames, IPAddresses: was.IPAddresses, KeyUsage: was.KeyUsage,
-		ExtKeyUsage: was.ExtKeyUsage, NotAfter: time.Now().Add(-time.Hour)}, time.Now().AddDate(-1, 0, 0))
+		ExtKeyUsage: was.ExtKeyUsage, NotAfter: end}, time.Now().AddDate(-1, 0, 0))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -84,7 +90,15 @@ func (l *lab) write(h *sshtest.Host, name, text string) {
 // answers reports whether a client with the entry of the VIM gets an answer of the API.
 func (l *lab) answers(id string) bool {
 	l.t.Helper()
-	code, _, err := l.Ask(first(l.Entry(kubeadm.VIMID(id))), "GET", "/api/v1/nodes", "")
+	return l.answersAt(id, first(l.Entry(kubeadm.VIMID(id))).AuthURL)
+}
+
+// answersAt reports whether such a client gets an answer at another URL.
+func (l *lab) answersAt(id, url string) bool {
+	l.t.Helper()
+	entry := first(l.Entry(kubeadm.VIMID(id)))
+	entry.AuthURL = url
+	code, _, err := l.Ask(entry, "GET", "/api/v1/nodes", "")
 	return err == nil && code == 200
 }
 
@@ -158,45 +172,105 @@ func TestRenewEnded(t *testing.T) {
 	}
 }
 
+// warnings returns the warnings of an operation, one a line.
+func (l *lab) warnings(opID string) string {
+	l.t.Helper()
+	occ, err := l.Operation(l.t.Context(), opID)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return strings.Join(occ.Warnings, "\n")
+}
+
+// client returns a client certificate that has ended, signed by a CA on a machine.
+func (l *lab) client(subject pkix.Name, signer pki.Pair) pki.Pair {
+	l.t.Helper()
+	return first(pki.Issue(&signer, &x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		NotAfter: time.Now().Add(-time.Hour)}, time.Now().AddDate(-1, 0, 0)))
+}
+
 // TestRenewEndedOfStrangers: a worker gets a certificate only for the user of a certificate that the cluster has given it.
 func TestRenewEndedOfStrangers(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		subject  pkix.Name
-		stranger bool // signs the certificate
-	}{
-		"another user":            {pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:nodes"}}, false},
-		"another group":           {pkix.Name{CommonName: "system:node:worker", Organization: []string{"system:masters"}}, false},
-		"signed by another party": {pkix.Name{CommonName: "system:node:worker", Organization: []string{"system:nodes"}}, true},
+	by := func(user, group string) func(*lab, pki.Pair) string {
+		return func(l *lab, ca pki.Pair) string {
+			pair := l.client(pkix.Name{CommonName: user, Organization: []string{group}}, ca)
+			return pair.Cert + pair.Key
+		}
+	}
+	of := func(l *lab) pki.Pair {
+		return l.ended(l.file("masterNode-0", kubeletFile), l.host("masterNode-0"), "pki/ca")
+	}
+	for name, shown := range map[string]func(l *lab, ca pki.Pair) string{
+		"another user":  by("kubernetes-admin", "system:nodes"),
+		"another group": by("system:node:worker", "system:masters"),
+		"a long name":   by("system:node:"+strings.Repeat("w", 254), "system:nodes"),
+		"signed by another party": func(l *lab, _ pki.Pair) string {
+			return by("system:node:worker", "system:nodes")(l, first(pki.Issue(nil, &x509.Certificate{Subject: pkix.Name{CommonName: "kubernetes"}, IsCA: true,
+				KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true, NotAfter: time.Now().AddDate(1, 0, 0)}, time.Now().AddDate(-1, 0, 0))))
+		},
+		"of another node, without the key":  func(l *lab, _ pki.Pair) string { return of(l).Cert },
+		"of another node, with another key": func(l *lab, _ pki.Pair) string { return of(l).Cert + of(l).Key },
+		"of another node, with its key": func(l *lab, _ pki.Pair) string {
+			pair := of(l)
+			return pair.Cert + pair.Key
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{})
 			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
-			h := l.host("masterNode-0")
-			signer := pki.Pair{Cert: l.file(h.Name(), kubernetesDir+"pki/ca.crt"), Key: l.file(h.Name(), kubernetesDir+"pki/ca.key")}
-			if c.stranger {
-				signer = first(pki.Issue(nil, &x509.Certificate{Subject: pkix.Name{CommonName: "kubernetes"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign,
-					BasicConstraintsValid: true, NotAfter: time.Now().AddDate(1, 0, 0)}, time.Now().AddDate(-1, 0, 0)))
-			}
-			pair := first(pki.Issue(&signer, &x509.Certificate{Subject: c.subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-				NotAfter: time.Now().Add(-time.Hour)}, time.Now().AddDate(-1, 0, 0)))
-			l.write(l.host("workerNode-0"), kubeletFile, pair.Cert+pair.Key)
+			text := shown(l, pki.Pair{Cert: l.file("masterNode-0", kubernetesDir+"pki/ca.crt"), Key: l.file("masterNode-0", kubernetesDir+"pki/ca.key")})
+			l.write(l.host("workerNode-0"), kubeletFile, text)
 			l.end("masterNode-0")
+			l.endKubelets("masterNode-0")
 			opID, err := l.Maintain(t.Context(), id, renewal)
 			l.Must(opID, err)
-			occ, err := l.Operation(t.Context(), opID)
-			if err != nil {
-				t.Fatal(err)
+			if warnings := l.warnings(opID); !strings.Contains(warnings, "a certificate that the cluster has not given it") {
+				t.Errorf("the warnings are %q", warnings)
 			}
-			if !strings.Contains(strings.Join(occ.Warnings, "\n"), "a certificate that the cluster has not given it") {
-				t.Errorf("the warnings are %q", occ.Warnings)
-			}
-			if text := l.file("workerNode-0", kubeletFile); text != pair.Cert+pair.Key {
+			if l.file("workerNode-0", kubeletFile) != text {
 				t.Error("the machine has got a certificate")
+			}
+			if !l.restarted("masterNode-0") {
+				t.Error("the kubelet of the control-plane node was not restarted")
 			}
 		})
 	}
+}
+
+// TestRenewEndedOnWorker: a kubelet of a worker that cannot be renewed is a warning, which names the machine to heal.
+func TestRenewEndedOnWorker(t *testing.T) {
+	t.Parallel()
+	t.Run("the worker fails", func(t *testing.T) {
+		t.Parallel()
+		l := openLab(t, setup{})
+		id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+		l.endKubelets("workerNode-0")
+		l.host("workerNode-0").SetFaults(sshtest.Faults{ReadOnly: []string{"/var/lib/kubelet/pki"}})
+		opID, err := l.Maintain(t.Context(), id, renewal)
+		l.Must(opID, err)
+		if warnings := l.warnings(opID); !strings.Contains(warnings, "heal the machine") {
+			t.Errorf("the warnings are %q", warnings)
+		}
+	})
+	t.Run("no control-plane node signs", func(t *testing.T) {
+		t.Parallel()
+		l := openLab(t, setup{driver: impatient})
+		id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0))...)
+		l.endKubelets("workerNode-0")
+		l.stop("masterNode-0")
+		for _, name := range []string{"masterNode-1", "masterNode-2"} {
+			if err := l.host(name).FS().Remove(kubernetesDir + "pki/ca.key"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opID, err := l.Maintain(t.Context(), id, renewal)
+		_ = l.Fails(opID, err)
+		if warnings := l.warnings(opID); !strings.Contains(warnings, "no control-plane node") || strings.Contains(warnings, "heal the machine") {
+			t.Errorf("the warnings are %q", warnings)
+		}
+	})
 }
 
 // TestRenewEndedBesideDead: the API answers again although a control-plane node is dead, which can be healed then.

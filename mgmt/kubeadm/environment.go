@@ -40,6 +40,7 @@ type environment struct {
 
 	configuration plan.Result[controlplane.Configuration] // set by readConfiguration
 	ended         plan.Result[controlplane.Ended]         // set by findEnded
+	kubelets      plan.Result[string]                     // set by findEnded: users in the certificates of kubelets
 
 	agreeing sync.Mutex // see agreement
 

@@ -299,11 +299,7 @@ const (
 
 // KubeletCertificate returns the client certificate that the kubelet of a node renews by itself.
 func KubeletCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
-	return clientCertificate(ctx, n, kubeletFile)
-}
-
-func clientCertificate(ctx context.Context, n mgmt.Node, file string) (*x509.Certificate, error) {
-	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: file, Root: true})
+	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletFile, Root: true})
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +308,7 @@ func clientCertificate(ctx context.Context, n mgmt.Node, file string) (*x509.Cer
 			return x509.ParseCertificate(block.Bytes)
 		}
 	}
-	return nil, fmt.Errorf("kubeadm: %s has no certificate", file)
+	return nil, fmt.Errorf("kubeadm: %s has no certificate", kubeletFile)
 }
 
 // CertificateFiles are the files with certificates that a control-plane node with its own etcd member has, below /etc/kubernetes.

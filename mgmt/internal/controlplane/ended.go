@@ -3,7 +3,9 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,28 +41,32 @@ var (
 // beforeEnd is how long before its end a certificate of the control plane counts as ended: a renewal that begins then would find it ended.
 const beforeEnd = 2 * time.Minute
 
-// FindEnded reads which certificates of a node have ended, by the clock of the machine. A result beside an error has the certificates
-// that were read before the error.
-func FindEnded(ctx context.Context, n mgmt.Node, controlPlane bool) (out Ended, err error) {
+// FindEnded reads which certificates of a node have ended, by the clock of the machine, and the user in the certificate of its kubelet, whether
+// or not that has ended. Results beside an error are those that were read before the error.
+func FindEnded(ctx context.Context, n mgmt.Node, controlPlane bool) (out Ended, user string, err error) {
 	now, err := clock(ctx, n)
 	if err != nil {
-		return out, err
+		return out, "", err
 	}
 	if controlPlane {
 		found, err := ReadCertificates(ctx, n)
 		if err != nil {
-			return out, err
+			return out, "", err
 		}
 		out.Etcd, out.API = found.ended(now.Add(beforeEnd), forEtcd), found.ended(now.Add(beforeEnd), forAPI)
 	}
-	kubelet, err := KubeletCertificate(ctx, n)
+	kubelet, err := readKubelet(ctx, n)
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
+		return out, "", nil
 	}
-	if err == nil && kubelet.NotAfter.Before(now) {
-		out.Kubelet = kubelet.Subject.CommonName
+	if err != nil {
+		return out, "", err
 	}
-	return out, err
+	user = kubelet.Subject.CommonName
+	if kubelet.NotAfter.Before(now) {
+		out.Kubelet = user
+	}
+	return out, user, nil
 }
 
 // ended reports whether one of the certificates ends before a time, or cannot be read.
@@ -134,63 +140,119 @@ func (c Configuration) Validity() (time.Duration, error) {
 // ErrForeignKubelet reports that the certificate of a kubelet is not one that the cluster has given it.
 var ErrForeignKubelet = errors.New("kubeadm: the kubelet has a certificate that the cluster has not given it")
 
-// checkKubelet returns ErrForeignKubelet unless the kubelet of a node has, or had, a certificate for this user that the authority of the cluster has
-// signed: a machine may show any certificate, and it gets a new one for the same user.
-func checkKubelet(ctx context.Context, by, n mgmt.Node, user string) error {
-	authority, err := by.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
-	if err != nil {
-		return err
-	}
-	cert, err := clientCertificate(ctx, n, kubeletFile)
+// readKubelet returns the client certificate of the kubelet of a node. It returns ErrForeignKubelet unless the machine has the key, because
+// certificates of other nodes can be read by many, and unless the user can be a node.
+func readKubelet(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
+	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletFile, Root: true})
 	if errors.Is(err, fs.ErrNotExist) { // the link is being replaced
-		cert, err = clientCertificate(ctx, n, kubeletRenewed)
+		text, err = n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletRenewed, Root: true})
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority)
-	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: cert.NotAfter, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	pair, err := tls.X509KeyPair(text, text)
+	if err == nil {
+		err = checkUser(pair.Leaf, pair.Leaf.Subject.CommonName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrForeignKubelet, err)
+	}
+	return pair.Leaf, nil
+}
+
+const (
+	nodeUser    = "system:node:" // and the name of the Node
+	maxNodeName = 253            // DNS subdomain
+)
+
+// checkUser returns an error unless a certificate is for this user, and the user is a node.
+func checkUser(cert *x509.Certificate, user string) error {
+	name, isNode := strings.CutPrefix(user, nodeUser)
 	subject := cert.Subject
-	if err == nil && (subject.CommonName != user || !strings.HasPrefix(user, "system:node:") || !slices.Equal(subject.Organization, []string{"system:nodes"})) {
-		err = fmt.Errorf("its user is %q of %q", subject.CommonName, subject.Organization)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrForeignKubelet, err)
+	if !isNode || len(name) > maxNodeName || subject.CommonName != user || !slices.Equal(subject.Organization, []string{"system:nodes"}) {
+		return fmt.Errorf("its user is %.80q of %.80q", subject.CommonName, subject.Organization)
 	}
 	return nil
+}
+
+// checkClient returns an error unless a certificate is for the kubelet of this user, and valid at a time by an authority.
+func checkClient(cert *x509.Certificate, authority []byte, at time.Time, user string) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+		return err
+	}
+	return checkUser(cert, user)
 }
 
 // kubeletRenewed has a client certificate that the driver has made.
 const kubeletRenewed = kubeletDirectory + "kubelet-client-renewed.pem"
 
-// RenewKubelet gives the kubelet of a node a new client certificate for the same user, which kubeadm signs on a control-plane node, and restarts the
-// kubelet. A kubelet does not renew a certificate that has ended. It needs no API.
-func (c Configuration) RenewKubelet(ctx context.Context, by, n mgmt.Node, user string) error {
+// Kubelet is the kubelet of a node that needs a new client certificate.
+type Kubelet struct {
+	node  mgmt.Node
+	user  string
+	shown *x509.Certificate
+	now   time.Time // by the clock of the machine
+}
+
+// FindKubelet reads the certificate of the kubelet of a node. It returns ErrForeignKubelet if the machine lacks the key.
+func FindKubelet(ctx context.Context, n mgmt.Node, user string) (Kubelet, error) {
+	shown, err1 := readKubelet(ctx, n)
+	now, err2 := clock(ctx, n)
+	return Kubelet{n, user, shown, now}, errors.Join(err1, err2)
+}
+
+// Sign has kubeadm on a control-plane node sign a client certificate for the user of a kubelet, and returns the certificate and its key in one
+// PEM text. It needs no API. It returns ErrForeignKubelet unless the authority of the cluster has signed the certificate that the kubelet has: a machine may
+// show any certificate.
+func (k Kubelet) Sign(ctx context.Context, by mgmt.Node, c Configuration) ([]byte, error) {
 	config, err1 := c.on(by)
 	validity, err2 := c.Validity()
-	if err := errors.Join(err1, err2, checkKubelet(ctx, by, n, user)); err != nil {
-		return err
+	authority, err3 := by.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
 	}
-	verb := []string{"kubeconfig", "user", "--org", "system:nodes", "--client-name", user}
+	if err := checkClient(k.shown, authority, k.shown.NotAfter, k.user); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrForeignKubelet, err)
+	}
+	verb := []string{"kubeconfig", "user", "--org", "system:nodes", "--client-name", k.user}
 	if validity != DefaultValidity { // an older kubeadm may lack the option
 		verb = append(verb, "--validity-period", validity.String())
 	}
 	text, err := by.SSH.Output(ctx, sshexec.Command{Argv: withConfig(verb...), Root: true, Stdin: bytes.NewReader(config)})
 	if err != nil {
-		return jointoken.Masked(err)
+		return nil, jointoken.Masked(err)
 	}
 	signed := readKubeconfig(text)
-	if parseCertificate(signed.certificate) == nil || len(signed.key) == 0 {
-		return fmt.Errorf("kubeadm: kubeadm on %s signed no certificate for %s", by.HostName, user)
+	pair, err := tls.X509KeyPair(signed.certificate, signed.key)
+	if err == nil {
+		err = checkClient(pair.Leaf, authority, k.now, k.user)
 	}
-	pair := slices.Concat(signed.certificate, signed.key)
-	if err := n.SSH.Upload(ctx, bytes.NewReader(pair), sshexec.File{Path: kubeletRenewed, Mode: 0o600, Root: true}); err != nil {
+	if err != nil {
+		return nil, fmt.Errorf("kubeadm: kubeadm on %s signed no valid certificate for %s: %w", by.HostName, k.user, err)
+	}
+	return encodePair(pair)
+}
+
+// encodePair returns a certificate and its key as PEM.
+func encodePair(pair tls.Certificate) ([]byte, error) {
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Leaf.Raw}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})), nil
+}
+
+// Install gives the kubelet a certificate that Sign has returned, and restarts the kubelet, because a kubelet does not renew a certificate that
+// has ended.
+func (k Kubelet) Install(ctx context.Context, pair []byte) error {
+	if err := k.node.SSH.Upload(ctx, bytes.NewReader(pair), sshexec.File{Path: kubeletRenewed, Mode: 0o600, Root: true}); err != nil {
 		return err
 	}
 	// The kubelet renews its certificate only if this file is a link.
-	if err := linux.On(n.SSH).Run(ctx, "ln", "-sfT", kubeletRenewed, kubeletFile); err != nil {
+	if err := linux.On(k.node.SSH).Run(ctx, "ln", "-sfT", kubeletRenewed, kubeletFile); err != nil {
 		return err
 	}
-	return linux.On(n.SSH).Unit(ctx, "restart", "kubelet")
+	return linux.On(k.node.SSH).Unit(ctx, "restart", "kubelet")
 }
