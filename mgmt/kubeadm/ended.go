@@ -23,20 +23,21 @@ var (
 	findEnded      = repeated("ended", "certificates that have ended are renewed without the API", runFindEnded)
 	renewKubelet   = task{Name: "renew-kubelet", Why: "the kubelet can log in to the API", If: "the certificate of the kubelet has ended", Do: runRenewKubelet}
 	renewEnded     = task{Name: "renew-ended", Why: "kubeadm renews the certificates without the API", If: ifEnded, Do: runRenewEnded}
+	checkRenewed   = repeated("renewed", "etcd has a majority of its members after they have restarted", runCheckRenewed)
 	startEtcd      = task{Name: "start-etcd", Why: "members of etcd accept each other again", If: ifEnded, Do: runStartEtcd}
 	awaitEtcd      = task{Name: "await-etcd", Why: "etcd has a quorum again", If: "certificates of members of etcd have ended", Do: runAwaitEtcd}
 	startAPIServer = task{Name: "start-api-server", Why: "the API answers, and the controllers work", If: ifEnded, Do: runStartAPIServer}
 	forgetEnded    = repeated("forget-ended", "the next renewal looks at the certificates again", runForgetEnded)
 )
 
-// renewEnded adds the tasks for control-plane nodes whose certificates have ended. They restart the members of etcd of all these nodes at the
-// same time, because none is healthy before. The member of a node whose certificates have not ended is left to the tasks that watch the
-// quorum.
+// renewEnded adds the tasks for control-plane nodes whose certificates have ended. They restart the members of etcd of all these nodes that are
+// not healthy at the same time. A healthy member is left to the tasks that watch the quorum.
 func (p *planner) renewEnded(ended tasks) tasks {
-	var started tasks
+	var renewed tasks
 	for _, n := range p.Masters {
-		started = append(started, p.Chain(n, []task{renewKubelet, renewEnded, startEtcd}, ended)...)
+		renewed = append(renewed, p.Chain(n, []task{renewKubelet, renewEnded}, ended)...)
 	}
+	started := p.Each(p.Masters, startEtcd, p.Once(checkRenewed, renewed))
 	return p.Each(p.Masters, startAPIServer, p.Once(awaitEtcd, started))
 }
 
@@ -72,6 +73,7 @@ func runFindEnded(ctx context.Context, e *environment, _ mgmt.Node) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		e.unread.Set(n.ID, err)
 		if err != nil {
 			e.op.Warn(ctx, fmt.Sprintf("it is not known whether all certificates of %s have ended: %v", n.Name, err))
 		}
@@ -179,24 +181,69 @@ func ifControlPlaneEnded(ctx context.Context, e *environment, n mgmt.Node, name 
 	return n.Do(ctx, e.op, name, limit, do)
 }
 
+// runRenewEnded sets e.unrenewed: the other nodes are renewed also if one fails.
 func runRenewEnded(ctx context.Context, e *environment, n mgmt.Node) error {
-	return ifControlPlaneEnded(ctx, e, n, "renew-ended", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
+	err := ifControlPlaneEnded(ctx, e, n, "renew-ended", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
 		config, err := e.assumed(ctx, n)
 		if err != nil {
 			return err
 		}
 		return config.RenewCertificates(ctx, n)
 	})
+	if ctx.Err() != nil {
+		return err
+	}
+	e.unrenewed.Set(n.ID, err)
+	return nil
 }
+
+// runCheckRenewed fails before any member of etcd is restarted, if too few members could be healthy afterwards: the error has the reasons. If
+// enough can, the operation fails in startAPIServer of the nodes that were not renewed.
+func runCheckRenewed(_ context.Context, e *environment, _ mgmt.Node) error {
+	var errs []error
+	var able, restarts int
+	for _, n := range e.masters {
+		ended := e.ended.Of(n.ID).Etcd
+		if ended {
+			restarts++
+		}
+		unread, unrenewed := e.unread.Of(n.ID), e.unrenewed.Of(n.ID)
+		errs = append(errs, unread, unrenewed)
+		if unread == nil && (unrenewed == nil || !ended) {
+			able++
+		}
+	}
+	if restarts > 0 && 2*able <= len(e.masters) {
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// restartsEtcd reports whether the member of a node had a certificate that had ended, and has been renewed.
+func (d *environment) restartsEtcd(n mgmt.Node) bool {
+	return d.ended.Of(n.ID).Etcd && d.unrenewed.Of(n.ID) == nil
+}
+
+// healthyLimit bounds the wait for the other members before a healthy one is restarted with its new certificate.
+const healthyLimit = 10 * time.Second
 
 func unchecked() error { return nil }
 
-// runStartEtcd makes the kubelet start a member whose certificates had ended. awaitEtcd waits for it, since it may need the other members.
+// runStartEtcd makes the kubelet start a member whose certificates had ended. awaitEtcd waits for it, since it may need the other members. A
+// healthy member, such as one whose certificate ends within two minutes, is left to restartEtcd unless every member is healthy.
 func runStartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
-	if !e.ended.Of(n.ID).Etcd {
+	if !e.restartsEtcd(n) {
 		return nil
 	}
-	return n.Do(ctx, e.op, "start-etcd", time.Minute, func(ctx context.Context) error {
+	return n.Do(ctx, e.op, "start-etcd", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
+		if e.etcd().IsHealthy(ctx, n) {
+			if mgmt.Within(ctx, healthyLimit, func(ctx context.Context) error { return e.etcd().Await(ctx, e.masters, nil) }) != nil {
+				return context.Cause(ctx)
+			}
+			if err := e.etcd().MoveLeader(ctx, []mgmt.Node{n}); err != nil {
+				return err
+			}
+		}
 		_, err := markRestart(ctx, n, unchecked, controlplane.StaticEtcd)
 		return err
 	})
@@ -204,7 +251,7 @@ func runStartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
 
 // runAwaitEtcd waits until the members whose certificates had ended are healthy. Other members may be dead.
 func runAwaitEtcd(ctx context.Context, e *environment, _ mgmt.Node) error {
-	started := slices.DeleteFunc(slices.Clone(e.masters), func(n mgmt.Node) bool { return !e.ended.Of(n.ID).Etcd })
+	started := slices.DeleteFunc(slices.Clone(e.masters), func(n mgmt.Node) bool { return !e.restartsEtcd(n) })
 	if len(started) == 0 {
 		return nil
 	}
@@ -214,14 +261,14 @@ func runAwaitEtcd(ctx context.Context, e *environment, _ mgmt.Node) error {
 }
 
 func runStartAPIServer(ctx context.Context, e *environment, n mgmt.Node) error {
+	if err := e.unrenewed.Of(n.ID); err != nil {
+		return err
+	}
 	return ifControlPlaneEnded(ctx, e, n, "start-api-server", e.config.Timeouts.Ready, func(ctx context.Context) error {
-		if err := restart(ctx, e, n, unchecked, controlplane.StaticAPIServer); err != nil {
+		if err := runRestartAPIServer(ctx, e, n); err != nil {
 			return err
 		}
-		if err := controlplane.CheckServed(ctx, n); err != nil {
-			return err
-		}
-		return restart(ctx, e, n, unchecked, controlplane.StaticControllerManager, controlplane.StaticScheduler)
+		return runRestartControllers(ctx, e, n)
 	})
 }
 

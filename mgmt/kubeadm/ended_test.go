@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,6 +240,83 @@ func TestRenewEndedOfStrangers(t *testing.T) {
 	}
 }
 
+// TestRenewEndedQuorum: a member of etcd that is healthy is not restarted while another one is dead, though its certificate is about to end.
+func TestRenewEndedQuorum(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: impatient})
+	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0))...)
+	l.stop("masterNode-2")
+	h, file := l.host("masterNode-1"), kubernetesDir+"pki/etcd/server"
+	pair := l.until(time.Now().Add(100*time.Second), l.file(h.Name(), file+".crt"), h, "pki/etcd/ca")
+	l.write(h, file+".crt", pair.Cert)
+	l.write(h, file+".key", pair.Key)
+	opID, err := l.Maintain(t.Context(), id, renewal)
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "not healthy") {
+		t.Errorf("the error is %v", err)
+	}
+	if slices.Contains(l.renewed(), "masterNode-1 etcd true") {
+		t.Error("the member was restarted")
+	}
+	if l.file(h.Name(), file+".crt") == pair.Cert {
+		t.Error("the certificate was not renewed")
+	}
+}
+
+// TestRenewEndedPartly: a control-plane node that cannot be renewed does not keep the API of other nodes down, unless too many cannot.
+func TestRenewEndedPartly(t *testing.T) {
+	t.Parallel()
+	foreign := func(l *lab) {
+		ca := first(pki.Issue(nil, &x509.Certificate{Subject: pkix.Name{CommonName: "kubernetes"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign,
+			BasicConstraintsValid: true, NotAfter: time.Now().AddDate(1, 0, 0)}, time.Now().AddDate(-1, 0, 0)))
+		pair := l.client(pkix.Name{CommonName: "system:node:master", Organization: []string{"system:nodes"}}, ca)
+		l.write(l.host("masterNode-1"), kubeletFile, pair.Cert+pair.Key)
+	}
+	without := func(machines ...string) func(*lab) {
+		return func(l *lab) {
+			for _, name := range machines {
+				if err := l.host(name).FS().Remove(kubernetesDir + "pki/ca.key"); err != nil {
+					l.t.Fatal(err)
+				}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil   func(*lab)
+		warning string
+		reason  string // why the operation fails
+		most    bool   // of the nodes are renewed
+	}{
+		"the kubelet of one node is a stranger's": {foreign, "a certificate that the cluster has not given it", "start-api-server on ", true}, // the API does not see its pods
+		"one node has no key of the CA":           {without("masterNode-1"), "", "pki/ca.key", true},
+		"two nodes have no key of the CA":         {without("masterNode-1", "masterNode-2"), "", "pki/ca.key", false},
+		"one node is dead, one has no key": {func(l *lab) {
+			l.stop("masterNode-2")
+			without("masterNode-1")(l)
+		}, "masterNode-2", "pki/ca.key", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{driver: impatient})
+			id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0))...)
+			l.end("masterNode-0", "masterNode-1", "masterNode-2")
+			c.spoil(l)
+			opID, err := l.Maintain(t.Context(), id, renewal)
+			if err := l.Fails(opID, err); !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("the error is %v", err)
+			}
+			if warnings := l.warnings(opID); !strings.Contains(warnings, c.warning) {
+				t.Errorf("the warnings are %q", warnings)
+			}
+			if c.most && !l.answersAt(id, "https://"+l.at("masterNode-0", "6443")) {
+				t.Error("the API does not answer")
+			}
+			if renewed := l.renewed(); !c.most && slices.ContainsFunc(renewed, func(line string) bool { return strings.HasSuffix(line, " true") }) {
+				t.Errorf("restarted: %v", renewed)
+			}
+		})
+	}
+}
+
 // TestRenewEndedOnWorker: a kubelet of a worker that cannot be renewed is a warning, which names the machine to heal.
 func TestRenewEndedOnWorker(t *testing.T) {
 	t.Parallel()
@@ -271,6 +349,36 @@ func TestRenewEndedOnWorker(t *testing.T) {
 			t.Errorf("the warnings are %q", warnings)
 		}
 	})
+}
+
+// TestRenewEndedWithoutFile: a missing file does not hide that other certificates of the node have ended.
+func TestRenewEndedWithoutFile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file            string
+		reason, warning string
+	}{
+		"another program's": {"scheduler.conf", "has no file /etc/kubernetes/scheduler.conf", ""},
+		"of etcd":           {"pki/etcd/server.crt", "has no file /etc/kubernetes/pki/etcd/server.crt", "pki/etcd/server.crt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{driver: impatient})
+			id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+			l.end("masterNode-0")
+			l.endKubelets("masterNode-0")
+			if err := l.host("masterNode-0").FS().Remove(kubernetesDir + c.file); err != nil {
+				t.Fatal(err)
+			}
+			opID, err := l.Maintain(t.Context(), id, renewal)
+			if err := l.Fails(opID, err); !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("the error is %v", err)
+			}
+			if warnings := l.warnings(opID); !strings.Contains(warnings, c.warning) {
+				t.Errorf("the warnings are %q", warnings)
+			}
+		})
+	}
 }
 
 // TestRenewEndedBesideDead: the API answers again although a control-plane node is dead, which can be healed then.

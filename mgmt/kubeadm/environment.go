@@ -40,6 +40,8 @@ type environment struct {
 
 	configuration plan.Result[controlplane.Configuration] // set by readConfiguration
 	ended         plan.Result[controlplane.Ended]         // set by findEnded
+	unread        plan.Result[error]                      // set by findEnded: why it is not known which certificates of a node have ended
+	unrenewed     plan.Result[error]                      // set by renewEnded: why certificates of a node that have ended were not renewed
 	kubelets      plan.Result[string]                     // set by findEnded: users in the certificates of kubelets
 
 	agreeing sync.Mutex // see agreement

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -46,22 +47,31 @@ type Certificates map[string]*x509.Certificate
 func ReadCertificates(ctx context.Context, n mgmt.Node) (Certificates, error) {
 	out := Certificates{}
 	for _, name := range renewed {
-		text, exists, err := linux.On(n.SSH).Read(ctx, directory+name)
+		cert, err := readCertificate(ctx, n, name)
+		if errors.Is(err, fs.ErrNotExist) && name == superAdmin {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !exists && name == superAdmin {
-			continue
-		}
-		if !exists {
-			return nil, fmt.Errorf("kubeadm: %s has no file %s: kubeadm does not renew it", n.HostName, directory+name)
-		}
-		if strings.HasSuffix(name, ".conf") {
-			text = readKubeconfig(text).certificate
-		}
-		out[name] = parseCertificate(text)
+		out[name] = cert
 	}
 	return out, nil
+}
+
+// readCertificate returns nil for a file without a certificate, and an error that is fs.ErrNotExist if the file does not exist.
+func readCertificate(ctx context.Context, n mgmt.Node, name string) (*x509.Certificate, error) {
+	text, exists, err := linux.On(n.SSH).Read(ctx, directory+name)
+	if err == nil && !exists {
+		err = fmt.Errorf("kubeadm: %s has no file %s, and kubeadm does not renew it: %w", n.HostName, directory+name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(name, ".conf") {
+		text = readKubeconfig(text).certificate
+	}
+	return parseCertificate(text), nil
 }
 
 // Check returns the faults of certificates after a renewal: kubeadm ends with exit code 0 also if it has renewed nothing, or with
@@ -166,7 +176,7 @@ type Configuration string
 // RenewCertificates renews all certificates of a control-plane node, whether or not they have ended, and checks the result. kubeadm gets
 // the cluster's configuration: without it kubeadm asks the API, and falls back to its defaults if the API does not answer.
 func (c Configuration) RenewCertificates(ctx context.Context, n mgmt.Node) error {
-	config, err := c.on(n)
+	config, head, err := c.on(n)
 	if err != nil {
 		return err
 	}
@@ -181,10 +191,6 @@ func (c Configuration) RenewCertificates(ctx context.Context, n mgmt.Node) error
 		return err
 	}
 	after, err := ReadCertificates(ctx, n)
-	if err != nil {
-		return err
-	}
-	head, err := c.head()
 	if err != nil {
 		return err
 	}
@@ -204,15 +210,15 @@ func (c Configuration) head() (head configurationHead, err error) {
 	return head, nil
 }
 
-// on returns the configuration with what kubeadm would otherwise find out on the machine.
-func (c Configuration) on(n mgmt.Node) ([]byte, error) {
+// on returns the configuration with what kubeadm would otherwise find out on the machine, and its head.
+func (c Configuration) on(n mgmt.Node) ([]byte, configurationHead, error) {
 	head, err := c.head()
 	if err != nil {
-		return nil, err
+		return nil, head, err
 	}
 	node, err := Marshal(localConfiguration{typeMeta{head.APIVersion, "InitConfiguration"}, nodeRegistration{Name: n.HostName, CRISocket: containerdSocket},
 		localAPIEndpoint{n.IP.String()}})
-	return bytes.Join([][]byte{[]byte(c), node}, []byte("\n---\n")), err
+	return bytes.Join([][]byte{[]byte(c), node}, []byte("\n---\n")), head, err
 }
 
 // localConfiguration is the part of an InitConfiguration that kubeadm would otherwise find out on the machine.

@@ -48,30 +48,46 @@ func FindEnded(ctx context.Context, n mgmt.Node, controlPlane bool) (out Ended, 
 	if err != nil {
 		return out, "", err
 	}
+	var missing error
 	if controlPlane {
-		found, err := ReadCertificates(ctx, n)
-		if err != nil {
-			return out, "", err
-		}
+		var found Certificates
+		found, missing = readNeeded(ctx, n)
 		out.Etcd, out.API = found.ended(now.Add(beforeEnd), forEtcd), found.ended(now.Add(beforeEnd), forAPI)
 	}
 	kubelet, err := readKubelet(ctx, n)
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, "", nil
+		return out, "", missing
 	}
 	if err != nil {
-		return out, "", err
+		return out, "", errors.Join(missing, err)
 	}
 	user = kubelet.Subject.CommonName
 	if kubelet.NotAfter.Before(now) {
 		out.Kubelet = user
 	}
-	return out, user, nil
+	return out, user, missing
 }
 
-// ended reports whether one of the certificates ends before a time, or cannot be read.
+// readNeeded reads the certificates that etcd and the API need. Certificates beside an error are those of the other files.
+func readNeeded(ctx context.Context, n mgmt.Node) (Certificates, error) {
+	out := Certificates{}
+	var errs []error
+	for _, name := range slices.Concat(forEtcd, forAPI) {
+		cert, err := readCertificate(ctx, n, name)
+		if err == nil {
+			out[name] = cert
+		}
+		errs = append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// ended reports whether one of the certificates in these files ends before a time, or cannot be parsed.
 func (c Certificates) ended(at time.Time, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return c[name] == nil || c[name].NotAfter.Before(at) })
+	return slices.ContainsFunc(names, func(name string) bool {
+		cert, exists := c[name]
+		return exists && (cert == nil || cert.NotAfter.Before(at))
+	})
 }
 
 // clock returns the time of a machine, by which its programs judge certificates.
@@ -207,7 +223,7 @@ func FindKubelet(ctx context.Context, n mgmt.Node, user string) (Kubelet, error)
 // PEM text. It needs no API. It returns ErrForeignKubelet unless the authority of the cluster has signed the certificate that the kubelet has: a machine may
 // show any certificate.
 func (k Kubelet) Sign(ctx context.Context, by mgmt.Node, c Configuration) ([]byte, error) {
-	config, err1 := c.on(by)
+	config, _, err1 := c.on(by)
 	validity, err2 := c.Validity()
 	authority, err3 := by.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -276,13 +276,24 @@ func (e Etcd) AwaitVoter(ctx context.Context, n mgmt.Node) error {
 	case <-time.After(beforeVote):
 	}
 	return poll(ctx, func() error {
-		return withEtcd(ctx, ask, nil, func(_ *etcd.Client, members []etcd.Member) error {
-			if !slices.ContainsFunc(members, func(m etcd.Member) bool { return m.At(n.IP) && m.Healthy && !m.Learner }) {
-				return fmt.Errorf("kubeadm: etcd has no healthy voting member on %s", n.HostName)
-			}
-			return nil
-		})
+		return checkVoter(ctx, ask, n)
 	})
+}
+
+func checkVoter(ctx context.Context, through []mgmt.Node, n mgmt.Node) error {
+	return withEtcd(ctx, through, nil, func(_ *etcd.Client, members []etcd.Member) error {
+		if !slices.ContainsFunc(members, func(m etcd.Member) bool { return m.At(n.IP) && m.Healthy && !m.Learner }) {
+			return fmt.Errorf("kubeadm: etcd has no healthy voting member on %s", n.HostName)
+		}
+		return nil
+	})
+}
+
+// IsHealthy reports whether etcd has a leader and a healthy voting member on a node, as the node or another one sees it. It is false if no etcd
+// answers.
+func (e Etcd) IsHealthy(ctx context.Context, n mgmt.Node) bool {
+	through := append([]mgmt.Node{n}, clusternodes.Without(e.Ask, []mgmt.Node{n})...)
+	return checkVoter(ctx, through, n) == nil
 }
 
 // Await waits until etcd has a healthy voting member on each of the joined nodes, and no member outside of joined and
