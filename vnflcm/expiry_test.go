@@ -639,3 +639,24 @@ func TestCertificatesResealed(t *testing.T) {
 		}
 	})
 }
+
+// TestCertificatesWithRunner: a Manager whose operations an engine runs reads certificates, too.
+func TestCertificatesWithRunner(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 300*aDay, nil)
+		id := x.instantiated("plain")
+		closeManager(t, x.Manager)
+		y := x.other(func(c *vnflcm.Config) { c.Runner = &engine{} })
+		before := x.driver.calls()
+		time.Sleep(aDay + settled)
+		if x.driver.calls() == before {
+			t.Error("nothing was read within a day")
+		}
+		s, err := y.CertificateStatus(t.Context(), id)
+		must(t, err)
+		if len(s.Certificates) == 0 {
+			t.Errorf("the status is %+v", s)
+		}
+	})
+}
