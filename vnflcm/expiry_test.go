@@ -374,7 +374,7 @@ func TestUnreadCertificates(t *testing.T) {
 		must(t, err)
 		list[0].Body = []byte("damaged")
 		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: list}))
-		clear(x.driver.unread)
+		x.driver.set(func() { clear(x.driver.unread) })
 		x.later(aDay)
 		if s := x.status(id); len(s.Certificates) != 3 || s.Fault != "" {
 			t.Errorf("afterwards: %+v", s)
@@ -590,13 +590,15 @@ func TestHostileCertificates(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 365*aDay, nil)
 		id := x.instantiated("plain")
-		for i := range 10_000 {
-			x.driver.odd = append(x.driver.odd, vnflcm.Certificate{On: "worker-0", Name: fmt.Sprintf("%d\x00\xff\x1b[31m\n%s", i, strings.Repeat("ü", 1000)), NotAfter: time.Now().Add(time.Hour)})
-		}
-		x.driver.odd = append(x.driver.odd,
-			vnflcm.Certificate{On: "nowhere", Name: "of no machine", NotAfter: time.Now()},
-			vnflcm.Certificate{On: "worker-1", Name: "late", NotAfter: time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)},
-			vnflcm.Certificate{On: "worker-1", Name: "early", NotBefore: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(-4, 1, 1, 0, 0, 0, 0, time.UTC)})
+		x.driver.set(func() {
+			for i := range 10_000 {
+				x.driver.odd = append(x.driver.odd, vnflcm.Certificate{On: "worker-0", Name: fmt.Sprintf("%d\x00\xff\x1b[31m\n%s", i, strings.Repeat("ü", 1000)), NotAfter: time.Now().Add(time.Hour)})
+			}
+			x.driver.odd = append(x.driver.odd,
+				vnflcm.Certificate{On: "nowhere", Name: "of no machine", NotAfter: time.Now()},
+				vnflcm.Certificate{On: "worker-1", Name: "late", NotAfter: time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)},
+				vnflcm.Certificate{On: "worker-1", Name: "early", NotBefore: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(-4, 1, 1, 0, 0, 0, 0, time.UTC)})
+		})
 		time.Sleep(settled)
 		s := x.status(id)
 		if n := len(s.Certificates); n != 100+1+3 {
