@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/schedule"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -116,7 +114,7 @@ func (c storedCertificate) renewable(now time.Time) bool {
 	return c.life().Renewable(now) && !c.Renewed.Equal(c.NotAfter)
 }
 
-// expiry returns the record of an instance, an empty one if there is none. Certificates are read again, so a damaged record is no error.
+// expiry returns the record of an instance, an empty record if nothing was read yet. Certificates are read again, so a damaged record is no error.
 func (m *Manager) expiry(ctx context.Context, instanceID string) (*expiryRecord, int64, error) {
 	var rec expiryRecord
 	stored, err := m.cfg.Store.Get(ctx, kindExpiry, instanceID)
@@ -304,41 +302,6 @@ func firstEnding(all map[certificateKey]storedCertificate) []storedCertificate {
 	number := map[string]int{}
 	out = slices.DeleteFunc(out, func(c storedCertificate) bool { number[c.On]++; return number[c.On] > maxOfMachine })
 	return out[:min(len(out), maxOfInstance)]
-}
-
-// bounded returns the certificate as it is stored: a machine may give any text and any time.
-func (c Certificate) bounded(machine string) Certificate {
-	c.Machine, c.Name = limited(cmp.Or(machine, c.Machine)), limited(c.Name)
-	c.NotBefore, c.NotAfter = storableTime(c.NotBefore), storableTime(c.NotAfter)
-	return c
-}
-
-func limited(text string) string {
-	if len(text) > maxCertificate {
-		text = text[:maxCertificate] // printable replaces half a character
-	}
-	return printable(text)
-}
-
-// printable replaces bytes that are no text, and characters that a terminal would interpret, except for those that are allowed.
-func printable(text string, allowed ...rune) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && !slices.Contains(allowed, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
-
-// storableTime bounds a time to years that JSON has, without fractions of a second. The zero time stays.
-func storableTime(t time.Time) time.Time {
-	switch t = t.UTC().Truncate(time.Second); {
-	case t.Year() > 9999:
-		return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	case t.Year() < 1:
-		return time.Time{}
-	}
-	return t
 }
 
 // announce marks the certificates of which another limit has passed, and returns them.

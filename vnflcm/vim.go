@@ -86,7 +86,7 @@ type VIMs interface {
 type vimLookup struct {
 	vims   VIMs
 	tenant string
-	used   string  // the id of the registered VIM that the instance is on, "" if there is none
+	used   string  // the id of the registered VIM that the instance is on; "" if its VIM is not registered
 	owner  *string // of the used one; nil if the instance was made before owners were stored
 }
 

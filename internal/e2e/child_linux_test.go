@@ -132,7 +132,7 @@ func runChild[J interface {
 	return 0
 }
 
-// resumeOr makes a Manager that takes up the operation of an earlier child process, or begins an operation if there is none. It waits
+// resumeOr makes a Manager that takes up the operation of an earlier child process, or begins one if that child has left nothing. It waits
 // for the end of the operation.
 func resumeOr(ctx context.Context, c vnflcm.Config, begin func(context.Context, *vnflcm.Manager) (string, error)) error {
 	opID, err := unfinished(ctx, c.Store)
@@ -152,7 +152,7 @@ func resumeOr(ctx context.Context, c vnflcm.Config, begin func(context.Context, 
 	return errors.Join(err, m.Close(ctx))
 }
 
-// unfinished returns the id of the operation that an earlier process has left; "" if there is none. Call it before vnflcm.New: a Manager
+// unfinished returns the id of the operation that an earlier process has left; "" if it has left nothing. Call it before vnflcm.New: a Manager
 // takes the operation up at once, and may end it before it is listed.
 func unfinished(ctx context.Context, db store.Store) (string, error) {
 	list, err := db.List(ctx, store.Query{Kind: "operation", States: []string{string(vnflcm.Starting), string(vnflcm.Processing), string(vnflcm.RollingBack)}})
