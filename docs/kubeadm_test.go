@@ -34,7 +34,7 @@ func parameterTypes(t *testing.T) structs {
 	out := structs{}
 	for pkg, dir := range map[string]string{"kubeadm": "../mgmt/kubeadm", "mgmt": "../mgmt", "linux": "../mgmt/linux",
 		"client": "../mgmt/registry/client", "registry": "../mgmt/registry", "kubernetes": "../infra/kubernetes",
-		"nodeprep":  "../mgmt/internal/nodeprep",
+		"nodeprep":  "../mgmt/kubeadm/internal/nodeprep",
 		"kubespray": "../mgmt/kubespray", "vimentry": "../mgmt/internal/vimentry", "vnfbalancer": "../mgmt/internal/vnfbalancer",
 		"clusterparam": "../mgmt/internal/clusterparam", "login": "../internal/login"} {
 		files, err := filepath.Glob(dir + "/*.go")

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

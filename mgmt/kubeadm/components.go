@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
-	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/apiaccess"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/apiaccess"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

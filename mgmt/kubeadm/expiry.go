@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/internal/expiry"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/apiaccess"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/apiaccess"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

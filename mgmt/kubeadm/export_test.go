@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/addons"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
-	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/addons"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

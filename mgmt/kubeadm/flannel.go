@@ -13,7 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
 // flannelParam is the parameter "flannel": the pod network of clusters whose package has no manifest of one.

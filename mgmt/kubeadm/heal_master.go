@@ -8,7 +8,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/members"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/members"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/addons"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/addons"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -9,10 +9,10 @@ import (
 	"net/netip"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/apiaccess"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/apiaccess"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

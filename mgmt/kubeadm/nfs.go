@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
-	"github.com/vnfkit/vnfkit/mgmt/internal/storage"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/storage"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

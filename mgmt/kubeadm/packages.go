@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )

@@ -8,9 +8,9 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusterparam"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )

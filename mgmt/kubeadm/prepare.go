@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 )
 
 // preparation returns the settings with which machines are prepared for kubeadm.

@@ -13,9 +13,9 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
-	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
 // script returns the package's script. Nodes that are being replaced come last in Masters, because the script creates a new

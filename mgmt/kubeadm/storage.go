@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/storage"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/storage"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 )
 
 // action does the work of a task on a machine. The machine is the zero Node if the task is for the whole cluster.

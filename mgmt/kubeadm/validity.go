@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/storage"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/storage"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 

@@ -7,8 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 )
 
 // The documents of kubeadm's configuration, with the fields that the driver sets (kubeadm.k8s.io/v1beta4 and, where it

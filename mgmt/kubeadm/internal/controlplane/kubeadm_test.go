@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
 // TestBootstrapIsStored checks the stored form of Bootstrap, because journals of older versions have it.

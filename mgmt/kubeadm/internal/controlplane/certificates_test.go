@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
-	"github.com/vnfkit/vnfkit/mgmt/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
 // TestCheckCertificates: a renewal must make other certificates, with keys of the same type, that do not end earlier.

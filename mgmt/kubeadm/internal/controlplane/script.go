@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/internal/kubeversion"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
