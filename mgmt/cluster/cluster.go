@@ -24,16 +24,16 @@ type Master interface {
 // Cluster is a running cluster, seen from its control-plane nodes. It is safe for concurrent use. The connection to
 // the node that answers is kept for the next call, until Close.
 type Cluster[R Master] struct {
-	masters []R
-	last    atomic.Int64 // which one answered last: it is asked first
+	controlPlane []R
+	last         atomic.Int64 // which one answered last: it is asked first
 
 	mu   sync.Mutex
-	kept map[int]*session // by master
+	kept map[int]*session // by control-plane node
 }
 
 // New returns the cluster of these control-plane nodes. It does not connect.
-func New[R Master](masters []R) *Cluster[R] {
-	return &Cluster[R]{masters: masters, kept: map[int]*session{}}
+func New[R Master](controlPlane []R) *Cluster[R] {
+	return &Cluster[R]{controlPlane: controlPlane, kept: map[int]*session{}}
 }
 
 // Close closes the stored connections. Call it when no other call is running. A later call connects again.
@@ -66,7 +66,7 @@ func (c *Cluster[R]) Leader(ctx context.Context) (leader R, err error) {
 	err = c.on(ctx, func(ctx context.Context, s *session) error {
 		ctx, cancel := context.WithTimeout(ctx, attempt)
 		defer cancel()
-		leader = c.masters[s.master]
+		leader = c.controlPlane[s.controlPlaneNode]
 		_, err := s.get(ctx, "/readyz")
 		return err
 	})
@@ -78,17 +78,17 @@ func (c *Cluster[R]) Leader(ctx context.Context) (leader R, err error) {
 func (c *Cluster[R]) open(ctx context.Context, not ...int) (s *session, kept bool, err error) {
 	var errs []error
 	first := int(c.last.Load())
-	for k := range c.masters {
-		i := (first + k) % len(c.masters)
+	for k := range c.controlPlane {
+		i := (first + k) % len(c.controlPlane)
 		if slices.Contains(not, i) {
 			continue
 		}
 		if s := c.session(i, nil); s != nil {
 			return s, true, nil
 		}
-		s, err := connect(ctx, c.masters[i])
+		s, err := connect(ctx, c.controlPlane[i])
 		if err == nil {
-			s.master = i
+			s.controlPlaneNode = i
 			c.last.Store(int64(i))
 			used := c.session(i, s)
 			return used, used != s, nil
@@ -101,17 +101,17 @@ func (c *Cluster[R]) open(ctx context.Context, not ...int) (s *session, kept boo
 	return nil, false, fmt.Errorf("%w: %w", ErrNoAPI, errors.Join(errs...))
 }
 
-// session returns the one that is kept for a master. If there is none, it is the fresh one from now on; otherwise
+// session returns the one that is kept for a control-plane node. If there is none, it is the fresh one from now on; otherwise
 // another call was faster.
-func (c *Cluster[R]) session(master int, fresh *session) *session {
+func (c *Cluster[R]) session(controlPlaneNode int, fresh *session) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if kept := c.kept[master]; kept != nil {
+	if kept := c.kept[controlPlaneNode]; kept != nil {
 		fresh.close()
 		return kept
 	}
 	if fresh != nil {
-		c.kept[master] = fresh
+		c.kept[controlPlaneNode] = fresh
 	}
 	return fresh
 }
@@ -119,8 +119,8 @@ func (c *Cluster[R]) session(master int, fresh *session) *session {
 // drop ends a session that does not work any more.
 func (c *Cluster[R]) drop(s *session) {
 	c.mu.Lock()
-	if c.kept[s.master] == s {
-		delete(c.kept, s.master)
+	if c.kept[s.controlPlaneNode] == s {
+		delete(c.kept, s.controlPlaneNode)
 	}
 	c.mu.Unlock()
 	s.close()
@@ -142,11 +142,11 @@ func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) 
 			return err
 		}
 		c.drop(s)
-		if kept && (retried == nil || retried.master != s.master) {
+		if kept && (retried == nil || retried.controlPlaneNode != s.controlPlaneNode) {
 			retried = s
 			continue
 		}
-		failed, errs = append(failed, s.master), append(errs, err)
+		failed, errs = append(failed, s.controlPlaneNode), append(errs, err)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestLeader(t *testing.T) {
 }
 
 // TestMasterEndsMeanwhile: another one is asked when the first has answered that it is ready, but not what it was asked.
-func TestMasterEndsMeanwhile(t *testing.T) {
+func TestControlPlaneEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "m2", "m3", "w4")
 	s.when(func(string, string) { s.when(nil); s.stop("m1") })
@@ -118,7 +118,7 @@ func TestHostileKubeconfig(t *testing.T) {
 	}
 }
 
-// file is a master with that kubeconfig, which must not be connected to.
+// file is a control-plane node with that kubeconfig, which must not be connected to.
 type file string
 
 func (f file) ReadRoot(context.Context, string) ([]byte, error) { return []byte(f), nil }
@@ -251,14 +251,14 @@ func TestWaitReadyTimesOut(t *testing.T) {
 	}
 }
 
-// counted counts the connections through a master.
+// counted counts the connections through a control-plane node.
 type counted struct {
-	master
+	controlPlaneNode
 	made, open *atomic.Int64
 }
 
 func (c counted) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := c.master.DialContext(ctx, network, addr)
+	conn, err := c.controlPlaneNode.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// newCounted is the cluster through a master whose connections are counted.
+// newCounted is the cluster through a control-plane node whose connections are counted.
 func (s *site) newCounted() (k *cluster.Cluster[counted], m counted) {
 	s.t.Helper()
 	leader, err := s.Leader(s.t.Context())

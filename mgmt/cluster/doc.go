@@ -1,7 +1,7 @@
 // Package cluster works on a running Kubernetes cluster that is reached only through its control-plane nodes: it lists
 // nodes and their readiness, drains nodes, applies manifests, and creates accounts for other programs.
 //
-//	kube := cluster.New(masters) // mgmt.Nodes, or another type that reads a file and opens a connection
+//	kube := cluster.New(controlPlane) // mgmt.Nodes, or another type that reads a file and opens a connection
 //	if err := kube.Apply(ctx, manifest); err != nil { ... }
 //	err := kube.WaitReady(ctx, addresses, func(message string) { op.Report(ctx, message) })
 //

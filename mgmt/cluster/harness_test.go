@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // site is a cluster of simulated machines, reached through SSH.
 type site struct {
-	*cluster.Cluster[master]
+	*cluster.Cluster[controlPlaneNode]
 	t     *testing.T
 	world *kubesim.World
 	pool  *sshexec.Pool
@@ -43,17 +43,17 @@ type site struct {
 	before   func(method, path string)
 }
 
-// master is a control-plane node.
-type master struct {
+// controlPlaneNode is a control-plane node.
+type controlPlaneNode struct {
 	*sshexec.Host
 	name string
 }
 
-func (m master) ReadRoot(ctx context.Context, path string) ([]byte, error) {
+func (m controlPlaneNode) ReadRoot(ctx context.Context, path string) ([]byte, error) {
 	return m.ReadFile(ctx, sshexec.File{Path: path, Root: true})
 }
 
-var _ cluster.Master = master{}
+var _ cluster.Master = controlPlaneNode{}
 
 func addressOf(name string) netip.Addr { return netip.MustParseAddr("10.0.0." + name[1:]) }
 
@@ -71,20 +71,20 @@ func newSite(t *testing.T, others ...string) *site {
 			t.Error(err)
 		}
 	})
-	masters := []master{s.start("m1")}
+	controlPlane := []controlPlaneNode{s.start("m1")}
 	s.initialise()
 	join := strings.TrimSpace(s.must("m1", "sudo kubeadm token create --print-join-command"))
 	for _, name := range others {
 		m := s.start(name)
 		command := "sudo " + join + " --node-name " + name
 		if strings.HasPrefix(name, "m") {
-			masters = append(masters, m)
+			controlPlane = append(controlPlane, m)
 			lines := strings.Split(strings.TrimSpace(s.must("m1", "sudo kubeadm init phase upload-certs --upload-certs")), "\n")
 			command += fmt.Sprintf(" --control-plane --apiserver-advertise-address %s --certificate-key %s", addressOf(name), lines[len(lines)-1])
 		}
 		s.must(name, command)
 	}
-	s.Cluster = cluster.New(masters)
+	s.Cluster = cluster.New(controlPlane)
 	t.Cleanup(s.Close)
 	s.world.OnRequest(s.observe)
 	return s
@@ -125,7 +125,7 @@ func (s *site) asked() []string {
 	return out
 }
 
-func (s *site) start(name string) master {
+func (s *site) start(name string) controlPlaneNode {
 	s.t.Helper()
 	var host *sshtest.Host
 	commands := s.world.Attach(name, addressOf(name), name, func() afero.Fs { return host.FS() })
@@ -135,7 +135,7 @@ func (s *site) start(name string) master {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := master{s.pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys}), name}
+	m := controlPlaneNode{s.pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys}), name}
 	if _, err := m.Output(s.t.Context(), sshexec.Command{Shell: install}); err != nil {
 		s.t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func (s *site) stop(name string) {
 	s.hosts[name].CutConnections()
 }
 
-// elsewhere is a master whose connections go to another address.
+// elsewhere is a control-plane node whose connections go to another address.
 type elsewhere struct {
-	master
+	controlPlaneNode
 	dial func(ctx context.Context) (net.Conn, error)
 }
 

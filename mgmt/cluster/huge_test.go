@@ -29,20 +29,20 @@ import (
 )
 
 // hostileMaster is a control-plane node whose API server answers with what serve writes.
-type hostileMaster struct {
+type hostileControlPlane struct {
 	kubeconfig string
 	address    string
 }
 
-func (m hostileMaster) ReadRoot(context.Context, string) ([]byte, error) {
+func (m hostileControlPlane) ReadRoot(context.Context, string) ([]byte, error) {
 	return []byte(m.kubeconfig), nil
 }
 
-func (m hostileMaster) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+func (m hostileControlPlane) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, m.address)
 }
 
-func newHostileMaster(t *testing.T, serve http.HandlerFunc) hostileMaster {
+func newHostileControlPlane(t *testing.T, serve http.HandlerFunc) hostileControlPlane {
 	t.Helper()
 	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"kubernetes"}, NotBefore: time.Now().Add(-time.Minute),
@@ -64,7 +64,7 @@ func newHostileMaster(t *testing.T, serve http.HandlerFunc) hostileMaster {
 		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
 	}
 	ca := encoded("CERTIFICATE", der)
-	return hostileMaster{fmt.Sprintf("clusters: [{cluster: {certificate-authority-data: %s}}]\nusers: [{user: {client-certificate-data: %s, client-key-data: %s}}]\n",
+	return hostileControlPlane{fmt.Sprintf("clusters: [{cluster: {certificate-authority-data: %s}}]\nusers: [{user: {client-certificate-data: %s, client-key-data: %s}}]\n",
 		ca, ca, encoded("EC PRIVATE KEY", secret)), server.Listener.Addr().String()}
 }
 
@@ -86,7 +86,7 @@ func TestHugeAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var sent atomic.Int64
-			k := cluster.New([]hostileMaster{newHostileMaster(t, func(w http.ResponseWriter, _ *http.Request) {
+			k := cluster.New([]hostileControlPlane{newHostileControlPlane(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(c.status)
 				_, err := w.Write([]byte(c.text))
@@ -135,8 +135,8 @@ func TestKubeconfigFlood(t *testing.T) {
 	keys, err1 := sshexec.PinnedHostKeys(host.PublicKey())
 	pool := sshexec.NewPool(sshexec.Options{})
 	defer func() { _ = pool.Close() }()
-	m := master{pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys}), "m1"}
-	k := cluster.New([]master{m})
+	m := controlPlaneNode{pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")}, HostKeys: keys}), "m1"}
+	k := cluster.New([]controlPlaneNode{m})
 	defer k.Close()
 	_, err2 := k.Nodes(t.Context())
 	if err1 != nil || !errors.Is(err2, sshexec.ErrTooLarge) || len(err2.Error()) > 1<<10 {

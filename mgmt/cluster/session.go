@@ -33,12 +33,12 @@ const (
 
 // session is a connection to the API server on one control-plane node.
 type session struct {
-	master  int    // which of the cluster's
-	ca      []byte // PEM
-	tls     *tls.Config
-	dial    func(ctx context.Context) (net.Conn, error)
-	http    *http.Client
-	objects dynamic.Interface
+	controlPlaneNode int    // which of the cluster's
+	ca               []byte // PEM
+	tls              *tls.Config
+	dial             func(ctx context.Context) (net.Conn, error)
+	http             *http.Client
+	objects          dynamic.Interface
 
 	mu    sync.Mutex
 	conns []net.Conn

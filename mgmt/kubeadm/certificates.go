@@ -16,7 +16,7 @@ const etcdLimit = time.Minute
 
 // runCheckEtcd fails if a member of etcd is not healthy. A member that an interrupted attempt has restarted gets time to come back.
 func runCheckEtcd(ctx context.Context, e *environment, _ mgmt.Node) error {
-	return mgmt.Within(ctx, min(e.config.Timeouts.Ready, etcdLimit), func(ctx context.Context) error { return e.etcd().Await(ctx, e.masters, nil) })
+	return mgmt.Within(ctx, min(e.config.Timeouts.Ready, etcdLimit), func(ctx context.Context) error { return e.etcd().Await(ctx, e.controlPlane, nil) })
 }
 
 // runReadConfiguration reads the configuration of the cluster once, so that the following tasks do not depend on the API.
@@ -98,11 +98,11 @@ func runRestartControllers(ctx context.Context, e *environment, n mgmt.Node) err
 }
 
 // leadAPI makes a load balancer of the VNF, or the haproxy of a control-plane node, lead clients of the API to these nodes.
-func leadAPI(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+func leadAPI(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.Node) error {
 	if e.balanced() {
-		return lead(ctx, e, n, masters)
+		return lead(ctx, e, n, controlPlane)
 	}
-	return e.balancing().Lead(ctx, n, vnfbalancer.Lead{Masters: masters, Workers: e.workers})
+	return e.balancing().Lead(ctx, n, vnfbalancer.Lead{ControlPlane: controlPlane, Workers: e.workers})
 }
 
 // lastTenth is the part of a certificate's life in which the kubelet has renewed it: it does so after 70 to 90 % of the life.

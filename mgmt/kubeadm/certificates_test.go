@@ -30,8 +30,8 @@ var staticPods = []string{"etcd", "kube-apiserver", "kube-controller-manager", "
 
 const kubernetesDir = "/etc/kubernetes/"
 
-// masters returns the control-plane nodes.
-func (l *lab) masters() (out []*sshtest.Host) {
+// controlPlane returns the control-plane nodes.
+func (l *lab) controlPlane() (out []*sshtest.Host) {
 	for _, h := range l.World.Hosts() {
 		if strings.HasPrefix(h.Name(), "masterNode-") {
 			out = append(out, h)
@@ -42,7 +42,7 @@ func (l *lab) masters() (out []*sshtest.Host) {
 
 // renewed reports which static pods have been restarted for a renewal.
 func (l *lab) renewed() (out []string) {
-	for _, h := range l.masters() {
+	for _, h := range l.controlPlane() {
 		for _, pod := range staticPods {
 			text, err := afero.ReadFile(h.FS(), kubernetesDir+"manifests/"+pod+".yaml")
 			out = append(out, fmt.Sprint(h.Name(), " ", pod, " ", err == nil && strings.Contains(string(text), "vnfkit.io/certificates")))
@@ -56,7 +56,7 @@ func (l *lab) renewed() (out []string) {
 func (l *lab) serials() map[string]string {
 	l.t.Helper()
 	out := map[string]string{}
-	for _, h := range l.masters() {
+	for _, h := range l.controlPlane() {
 		for _, name := range []string{"pki/apiserver.crt", "pki/apiserver-kubelet-client.crt", "pki/apiserver-etcd-client.crt", "pki/front-proxy-client.crt",
 			"pki/etcd/server.crt", "pki/etcd/peer.crt", "pki/etcd/healthcheck-client.crt", "admin.conf", "controller-manager.conf", "scheduler.conf"} {
 			text := l.file(h.Name(), kubernetesDir+name)
@@ -105,10 +105,10 @@ func (l *lab) served(id, name string) string {
 func TestRenewCertificates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		setup   setup
-		cluster []mgmttest.Change
-		masters int
-		led     string // beginning of the names of the machines that lead clients to the API
+		setup        setup
+		cluster      []mgmttest.Change
+		controlPlane int
+		led          string // beginning of the names of the machines that lead clients to the API
 	}{
 		"virtual address": {setup{}, append(virtual(t), clustertest.Sized("complex", 0)), 3, "masterNode-"},
 		"load balancer":   {setup{pkg: balancerPackage}, behind(t, "complex", 0), 3, "externalLB-"},
@@ -142,7 +142,7 @@ func TestRenewCertificates(t *testing.T) {
 					t.Errorf("not restarted: %s", line)
 				}
 			}
-			for i := range c.masters {
+			for i := range c.controlPlane {
 				name := fmt.Sprintf("masterNode-%d", i)
 				if served := l.served(id, name); served != after[name+" pki/apiserver.crt"] {
 					t.Errorf("%s serves another certificate than in its file", name)
@@ -156,7 +156,7 @@ func TestRenewCertificates(t *testing.T) {
 					t.Errorf("the copy of admin.conf in %s is outdated", home)
 				}
 			}
-			l.want(c.masters, 1, 0)
+			l.want(c.controlPlane, 1, 0)
 			if code, _, err := l.Ask(first(l.Entry(kubeadm.VIMID(id))), "GET", "/api/v1/nodes", ""); err != nil || code != 200 {
 				t.Errorf("the entry of the VIM: %d, %v", code, err)
 			}
@@ -193,7 +193,7 @@ func (l *lab) whileRenewed(led string) func() []string {
 	for _, n := range l.World.Nodes() {
 		addresses[l.World.Host(n.Machine).Name()] = n.Address.String()
 	}
-	for _, h := range l.masters() {
+	for _, h := range l.controlPlane() {
 		h.OnCommand(func(r sshtest.Record) {
 			if r.BuiltIn || r.Argv[0] != "kubeadm" || !slices.Contains(r.Argv, "renew") || led == "" {
 				return

@@ -11,18 +11,18 @@ import (
 )
 
 // program returns the Program that sets up nodes: the package's script, or kubeadm with the driver's configuration.
-func (d *environment) program() controlplane.Program {
-	if d.p.ScriptPath != "" {
-		return d.script()
+func (e *environment) program() controlplane.Program {
+	if e.p.ScriptPath != "" {
+		return e.script()
 	}
-	return d.kubeadm()
+	return e.kubeadm()
 }
 
-func (d *environment) kubeadm() controlplane.Kubeadm {
-	return controlplane.Kubeadm{Version: d.version(), Endpoint: d.endpoint(), PodSubnet: d.p.Master.PodCIDR, ServiceSubnet: d.p.Master.ClusterCIDR,
-		SANs: d.certSANs(), Validity: d.p.certificateValidity(), Components: d.p.componentDocuments(), IgnorePreflight: d.p.IgnorePreflight,
+func (e *environment) kubeadm() controlplane.Kubeadm {
+	return controlplane.Kubeadm{Version: e.version(), Endpoint: e.endpoint(), PodSubnet: e.p.Master.PodCIDR, ServiceSubnet: e.p.Master.ClusterCIDR,
+		SANs: e.certSANs(), Validity: e.p.certificateValidity(), Components: e.p.componentDocuments(), IgnorePreflight: e.p.IgnorePreflight,
 		Register: func(n mgmt.Node) controlplane.Registration {
-			marks := d.marks(n)
+			marks := e.marks(n)
 			return controlplane.Registration{Labels: marks.byKubelet(), Taints: marks.taints()}
 		}}
 }

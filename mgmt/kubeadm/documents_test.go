@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// node returns a machine with an address at the connection point M (masters) or W, and a floating address if given.
+// node returns a machine with an address at the connection point M (control-plane nodes) or W, and a floating address if given.
 func node(role, addr, floating string) mgmt.Node {
 	ip, cpd := netip.MustParseAddr(addr), map[string]string{"master": "M", "worker": "W"}[role]
 	cp := vnflcm.ConnectionPoint{CPD: cpd, Fixed: []netip.Addr{ip}}
@@ -33,8 +33,8 @@ func point(cpd, addr, floating string) vnflcm.ConnectionPoint {
 }
 
 var (
-	oneMaster    = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9")}
-	threeMasters = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9"), node("master", "10.10.1.11", ""), node("master", "10.10.2.12", "")}
+	oneControlPlane   = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9")}
+	threeControlPlane = []mgmt.Node{node("master", "10.10.0.10", "203.0.113.9"), node("master", "10.10.1.11", ""), node("master", "10.10.2.12", "")}
 	// balancerNode is a load balancer in two networks, with a floating address in the clients' network.
 	balancerNode = mgmt.Node{VNFC: vnflcm.VNFC{ID: "lb", CPs: []vnflcm.ConnectionPoint{point("E", "192.0.2.7", "203.0.113.7"), point("N", "10.10.0.7", "")}},
 		HostName: "lb-10-10-0-7", IP: netip.MustParseAddr("10.10.0.7")}
@@ -43,23 +43,23 @@ var (
 
 // sites are the clusters whose files are rendered, by the name of their golden files.
 var sites = map[string]struct {
-	param   string
-	masters []mgmt.Node
-	workers []mgmt.Node
-	points  []vnflcm.ConnectionPoint
+	param        string
+	controlPlane []mgmt.Node
+	workers      []mgmt.Node
+	points       []vnflcm.ConnectionPoint
 }{
-	"one-master": {`{"master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
+	"one-master": {`{"master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
 	"v1beta3": {`{"kubernetes_version":"1.30.14","master_node":{"cluster_cp_name":"M","taints":[]},
-		"worker_node":{"labels":{"disk":"ssd","example.org/tier":"1"},"taints":"dedicated=media:NoSchedule"}}`, oneMaster, worker, nil},
-	"previous-minor": {`{"kubernetes_version":"1.34.4","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
-	"newest-minor":   {`{"kubernetes_version":"1.36.3","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil},
-	"virtual-address": {`{"master_node":{"cluster_cp_name":"vip_CP","pod_cidr":"10.244.0.0/16"}}`, threeMasters, worker,
+		"worker_node":{"labels":{"disk":"ssd","example.org/tier":"1"},"taints":"dedicated=media:NoSchedule"}}`, oneControlPlane, worker, nil},
+	"previous-minor": {`{"kubernetes_version":"1.34.4","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
+	"newest-minor":   {`{"kubernetes_version":"1.36.3","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
+	"virtual-address": {`{"master_node":{"cluster_cp_name":"vip_CP","pod_cidr":"10.244.0.0/16"}}`, threeControlPlane, worker,
 		[]vnflcm.ConnectionPoint{point("vip_CP", "10.10.0.200", "203.0.113.10")}},
 	"outside": {`{"api_endpoint":"api.example.org","kubelet_configuration":{"cgroupDriver":"cgroupfs","maxPods":200,
 		"featureGates":{"KubeletInUserNamespace":true},"failSwapOn":false,"evictionPressureTransitionPeriod":"30s"},
 		"kube_proxy_configuration":{"mode":"nftables","conntrack":{"maxPerCore":0,"min":0}},"ignore_preflight_errors":["NumCPU","Mem"],
-		"master_node":{"labels":{"kubernetes.io/role":"m","zone":"a"},"taints":["example.org/a:NoExecute"]}}`, threeMasters, worker, nil},
-	"load-balancer": {`{"external_lb_param":{"ssh_cp_name":"E","nic_cp_name":"N"}}`, oneMaster, append([]mgmt.Node{balancerNode}, worker...), nil},
+		"master_node":{"labels":{"kubernetes.io/role":"m","zone":"a"},"taints":["example.org/a:NoExecute"]}}`, threeControlPlane, worker, nil},
+	"load-balancer": {`{"external_lb_param":{"ssh_cp_name":"E","nic_cp_name":"N"}}`, oneControlPlane, append([]mgmt.Node{balancerNode}, worker...), nil},
 	"ipv6": {`{"master_node":{"cluster_cp_name":"vip_CP","pod_cidr":"fd01::/56","cluster_cidr":"fd02::/112"}}`,
 		[]mgmt.Node{node("master", "2001:db8::a", ""), node("master", "2001:db8:0:1::b", "")}, []mgmt.Node{node("worker", "2001:db8::c", "")},
 		[]vnflcm.ConnectionPoint{point("vip_CP", "2001:db8::f", "")}},
@@ -68,7 +68,7 @@ var sites = map[string]struct {
 func site(t *testing.T, name string) kubeadm.Site {
 	t.Helper()
 	s := sites[name]
-	out, err := kubeadm.NewSite(s.param, s.masters, s.workers, s.points)
+	out, err := kubeadm.NewSite(s.param, s.controlPlane, s.workers, s.points)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 			clustertest.Golden(t, name+".init.yaml", bootstrapToken.ReplaceAll(initial, []byte("abcdef.0123456789abcdef")))
-			last := c.masters[len(c.masters)-1]
+			last := c.controlPlane[len(c.controlPlane)-1]
 			for kind, n := range map[string]mgmt.Node{"control-plane": last, "worker": c.workers[0]} {
 				join, err := s.Join(n, kind == "control-plane")
 				if err != nil {
@@ -109,7 +109,7 @@ func TestFlannel(t *testing.T) {
 		"flannel.yaml":         `{"master_node":{"cluster_cp_name":"M","pod_cidr":"10.244.0.0/16"}}`,
 		"flannel-host-gw.yaml": `{"flannel":{"image":"registry.example.org:5000/net/flannel:v1","cni_plugin_image":"r:5000/p@sha256:` + strings.Repeat("0", 64) + `","backend":"host-gw"},"master_node":{"cluster_cp_name":"M","pod_cidr":"fd01::/56"}}`,
 	} {
-		s, err := kubeadm.NewSite(param, oneMaster, worker, nil)
+		s, err := kubeadm.NewSite(param, oneControlPlane, worker, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestBalancer(t *testing.T) {
 	)
 	for name, addresses := range map[string]string{"virtual-address": four, "ipv6": six} {
 		s := site(t, name)
-		haproxy, keepalived, err := s.Balancer(sites[name].masters[1], addresses)
+		haproxy, keepalived, err := s.Balancer(sites[name].controlPlane[1], addresses)
 		if err != nil || !s.Balanced() {
 			t.Fatalf("%v, %v", err, s.Balanced())
 		}

@@ -92,8 +92,8 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 		return nil, err
 	}
 	c := shapeOf(op, &params.Cluster, rotation)
-	if len(c.Masters) == 0 && op.Terminate == nil {
-		return nil, errNoMaster
+	if len(c.ControlPlane) == 0 && op.Terminate == nil {
+		return nil, errNoControlPlane
 	}
 	return operations.Plan(op, c).Preview(), nil
 }
@@ -132,7 +132,7 @@ func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 			return &vnflcm.ParamError{Path: "aspectId", Value: op.Scale.AspectID, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
 		}
 	case op.Heal != nil && !op.WholeVNF():
-		return p.checkMasters(op)
+		return p.checkControlPlane(op)
 	}
 	return nil
 }

@@ -34,11 +34,11 @@ var (
 // not healthy at the same time. A healthy member is left to the tasks that watch the quorum.
 func (p *planner) renewEnded(ended tasks) tasks {
 	var renewed tasks
-	for _, n := range p.Masters {
+	for _, n := range p.ControlPlane {
 		renewed = append(renewed, p.Chain(n, []task{renewKubelet, renewEnded}, ended)...)
 	}
-	started := p.Each(p.Masters, startEtcd, p.Once(checkRenewed, renewed))
-	return p.Each(p.Masters, startAPIServer, p.Once(awaitEtcd, started))
+	started := p.Each(p.ControlPlane, startEtcd, p.Once(checkRenewed, renewed))
+	return p.Each(p.ControlPlane, startAPIServer, p.Once(awaitEtcd, started))
 }
 
 // endedState is the prefix of the state keys, by resource id, of nodes whose certificates had ended when the operation first looked: an
@@ -67,7 +67,7 @@ func runFindEnded(ctx context.Context, e *environment, _ mgmt.Node) error {
 		var now controlplane.Ended
 		var user string
 		err := mgmt.Within(ctx, findLimit, func(ctx context.Context) (err error) {
-			now, user, err = controlplane.FindEnded(ctx, n, e.isMaster(n))
+			now, user, err = controlplane.FindEnded(ctx, n, e.isControlPlane(n))
 			return err
 		})
 		if ctx.Err() != nil {
@@ -94,8 +94,8 @@ func both(a, b controlplane.Ended) controlplane.Ended {
 }
 
 // assumed returns the configuration by which certificates of a control-plane node are renewed while the API does not answer.
-func (d *environment) assumed(ctx context.Context, n mgmt.Node) (controlplane.Configuration, error) {
-	return controlplane.Assume(ctx, n, d.p.certificateValidity())
+func (e *environment) assumed(ctx context.Context, n mgmt.Node) (controlplane.Configuration, error) {
+	return controlplane.Assume(ctx, n, e.p.certificateValidity())
 }
 
 // runRenewKubelet renews the certificate of a kubelet. A failure is a warning: neither static pods nor other nodes need the certificate.
@@ -135,13 +135,13 @@ func replaceKubeletCertificate(ctx context.Context, e *environment, n mgmt.Node,
 
 // checkKubeletUser returns ErrForeignKubelet if another node has a certificate for the same user. Workers cannot keep a control-plane node from
 // its certificate in this way.
-func (d *environment) checkKubeletUser(n mgmt.Node, user string) error {
-	nodes := d.nodes()
-	if d.isMaster(n) {
-		nodes = d.masters
+func (e *environment) checkKubeletUser(n mgmt.Node, user string) error {
+	nodes := e.nodes()
+	if e.isControlPlane(n) {
+		nodes = e.controlPlane
 	}
 	for _, other := range nodes {
-		if other.ID != n.ID && d.kubelets.Of(other.ID) == user {
+		if other.ID != n.ID && e.kubelets.Of(other.ID) == user {
 			return fmt.Errorf("%w: %s has one for the same user", controlplane.ErrForeignKubelet, other.Name)
 		}
 	}
@@ -154,8 +154,8 @@ var errUnsigned = errors.New("kubeadm: no control-plane node has signed a certif
 // signKubelet returns a new certificate for a kubelet and its key, which kubeadm signs: on the node itself if it is a control-plane node, otherwise
 // on the first control-plane node that can.
 func signKubelet(ctx context.Context, e *environment, n mgmt.Node, kubelet controlplane.Kubelet) ([]byte, error) {
-	signers := e.masters
-	if e.isMaster(n) {
+	signers := e.controlPlane
+	if e.isControlPlane(n) {
 		signers = []mgmt.Node{n}
 	}
 	errs := []error{errUnsigned}
@@ -202,7 +202,7 @@ func runRenewEnded(ctx context.Context, e *environment, n mgmt.Node) error {
 func runCheckRenewed(_ context.Context, e *environment, _ mgmt.Node) error {
 	var errs []error
 	var able, restarts int
-	for _, n := range e.masters {
+	for _, n := range e.controlPlane {
 		ended := e.ended.Of(n.ID).Etcd
 		if ended {
 			restarts++
@@ -213,15 +213,15 @@ func runCheckRenewed(_ context.Context, e *environment, _ mgmt.Node) error {
 			able++
 		}
 	}
-	if restarts > 0 && 2*able <= len(e.masters) {
+	if restarts > 0 && 2*able <= len(e.controlPlane) {
 		return errors.Join(errs...)
 	}
 	return nil
 }
 
 // restartsEtcd reports whether the member of a node had a certificate that had ended, and has been renewed.
-func (d *environment) restartsEtcd(n mgmt.Node) bool {
-	return d.ended.Of(n.ID).Etcd && d.unrenewed.Of(n.ID) == nil
+func (e *environment) restartsEtcd(n mgmt.Node) bool {
+	return e.ended.Of(n.ID).Etcd && e.unrenewed.Of(n.ID) == nil
 }
 
 // healthyLimit bounds the wait for the other members before a healthy one is restarted with its new certificate.
@@ -237,7 +237,7 @@ func runStartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
 	}
 	return n.Do(ctx, e.op, "start-etcd", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
 		if e.etcd().IsHealthy(ctx, n) {
-			if mgmt.Within(ctx, healthyLimit, func(ctx context.Context) error { return e.etcd().Await(ctx, e.masters, nil) }) != nil {
+			if mgmt.Within(ctx, healthyLimit, func(ctx context.Context) error { return e.etcd().Await(ctx, e.controlPlane, nil) }) != nil {
 				return context.Cause(ctx)
 			}
 			if err := e.etcd().MoveLeader(ctx, []mgmt.Node{n}); err != nil {
@@ -251,12 +251,12 @@ func runStartEtcd(ctx context.Context, e *environment, n mgmt.Node) error {
 
 // runAwaitEtcd waits until the members whose certificates had ended are healthy. Other members may be dead.
 func runAwaitEtcd(ctx context.Context, e *environment, _ mgmt.Node) error {
-	started := slices.DeleteFunc(slices.Clone(e.masters), func(n mgmt.Node) bool { return !e.restartsEtcd(n) })
+	started := slices.DeleteFunc(slices.Clone(e.controlPlane), func(n mgmt.Node) bool { return !e.restartsEtcd(n) })
 	if len(started) == 0 {
 		return nil
 	}
 	return vnflcm.Do(ctx, e.op, "await-etcd", "", func(ctx context.Context) error {
-		return mgmt.Within(ctx, e.config.Timeouts.Ready, func(ctx context.Context) error { return e.etcd().Await(ctx, started, e.masters) })
+		return mgmt.Within(ctx, e.config.Timeouts.Ready, func(ctx context.Context) error { return e.etcd().Await(ctx, started, e.controlPlane) })
 	})
 }
 
@@ -274,12 +274,12 @@ func runStartAPIServer(ctx context.Context, e *environment, n mgmt.Node) error {
 
 // isRenewed reports whether the certificates of a node that had ended have been renewed as the cluster is configured. The configuration
 // was not known then.
-func (d *environment) isRenewed(n mgmt.Node) (bool, error) {
-	if !d.ended.Of(n.ID).ControlPlane() {
+func (e *environment) isRenewed(n mgmt.Node) (bool, error) {
+	if !e.ended.Of(n.ID).ControlPlane() {
 		return false, nil
 	}
-	want, err := d.configuration.Of("").Validity()
-	return cmp.Or(d.p.certificateValidity(), controlplane.DefaultValidity) == want, err
+	want, err := e.configuration.Of("").Validity()
+	return cmp.Or(e.p.certificateValidity(), controlplane.DefaultValidity) == want, err
 }
 
 // awaitKubelet waits until a node whose kubelet has a new certificate is Ready.

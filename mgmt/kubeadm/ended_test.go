@@ -119,12 +119,12 @@ func TestRenewEnded(t *testing.T) {
 	t.Parallel()
 	three := []string{"masterNode-0", "masterNode-1", "masterNode-2"}
 	for name, c := range map[string]struct {
-		setup    setup
-		cluster  []mgmttest.Change
-		masters  int
-		ended    []string // control-plane nodes whose certificates have ended
-		kubelets []string
-		answers  bool // before the renewal
+		setup        setup
+		cluster      []mgmttest.Change
+		controlPlane int
+		ended        []string // control-plane nodes whose certificates have ended
+		kubelets     []string
+		answers      bool // before the renewal
 	}{
 		"one node":              {setup{}, []mgmttest.Change{clustertest.Sized("simple", 0)}, 1, three[:1], []string{"masterNode-0", "workerNode-0"}, false},
 		"three nodes":           {setup{}, append(virtual(t), clustertest.Sized("complex", 0)), 3, three, append([]string{"workerNode-0"}, three...), false},
@@ -144,7 +144,7 @@ func TestRenewEnded(t *testing.T) {
 				t.Fatalf("the API answers: %t", answers)
 			}
 			l.Must(l.Maintain(t.Context(), id, renewal))
-			l.want(c.masters, 1, 0)
+			l.want(c.controlPlane, 1, 0)
 			list, err := l.Certificates(t.Context(), id)
 			if err != nil {
 				t.Error(err)
@@ -168,7 +168,7 @@ func TestRenewEnded(t *testing.T) {
 				t.Error("the API does not answer clients of the VIM")
 			}
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
-			l.want(c.masters, 2, 0)
+			l.want(c.controlPlane, 2, 0)
 		})
 	}
 }

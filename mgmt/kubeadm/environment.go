@@ -18,19 +18,19 @@ import (
 // environment has what the tasks of a hook need. While tasks run, only the results of tasks change.
 type environment struct {
 	*Driver
-	op        *vnflcm.Operation
-	p         *clusterParam
-	shape     clusterShape
-	masters   []mgmt.Node
-	workers   []mgmt.Node
-	storage   []mgmt.Node // the storage server, if there is one
-	balancers []mgmt.Node // machines of external_lb_param, sorted by address; the first one serves the API
-	up        []mgmt.Node // control-plane nodes through which requests are sent to the cluster: those that are not replaced
-	kube      *clusternodes.Cluster
-	api       apiAddress // address of the API
-	rotation  rotation
-	broken    error                // when terminating: why the cluster cannot be reached; nil if it can
-	tokens    *controlplane.Tokens // the credentials of this hook's joins
+	op           *vnflcm.Operation
+	p            *clusterParam
+	shape        clusterShape
+	controlPlane []mgmt.Node
+	workers      []mgmt.Node
+	storage      []mgmt.Node // the storage server, if there is one
+	balancers    []mgmt.Node // machines of external_lb_param, sorted by address; the first one serves the API
+	up           []mgmt.Node // control-plane nodes through which requests are sent to the cluster: those that are not replaced
+	kube         *clusternodes.Cluster
+	api          apiAddress // address of the API
+	rotation     rotation
+	broken       error                // when terminating: why the cluster cannot be reached; nil if it can
+	tokens       *controlplane.Tokens // the credentials of this hook's joins
 
 	running plan.Result[controlplane.Bootstrap] // set by readCluster and initCluster
 	order   plan.Result[[]string]               // set by decideQuorum: ids of VNFCs
@@ -75,18 +75,18 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 	p := &params.Cluster
 	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, p, rotation), turn: make(chan struct{}, 1)}
 	var err1, err2, err3 error
-	e.masters, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
+	e.controlPlane, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
 	e.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")
 	e.balancers, err3 = p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	if len(e.masters) == 0 {
-		return nil, errNoMaster
+	if len(e.controlPlane) == 0 {
+		return nil, errNoControlPlane
 	}
-	e.up = e.masters
+	e.up = e.controlPlane
 	if op.Heal != nil && !e.makesCluster() {
-		e.up = clusternodes.Without(e.masters, clusternodes.Among(e.masters, op.Change.Replaced))
+		e.up = clusternodes.Without(e.controlPlane, clusternodes.Among(e.controlPlane, op.Change.Replaced))
 	}
 	if len(e.up) == 0 {
 		return nil, errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
@@ -99,7 +99,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 	return e, nil
 }
 
-var errNoMaster = errors.New("kubeadm: the VNF has no control-plane node")
+var errNoControlPlane = errors.New("kubeadm: the VNF has no control-plane node")
 
 // readRunning reads the parameters, with the registries that are in effect in this operation.
 func readRunning(ctx context.Context, op *vnflcm.Operation) (*parameters, rotation, error) {
@@ -116,19 +116,19 @@ func (d *Driver) access(n nodeParam) mgmt.Access {
 }
 
 // nodes returns all nodes, control-plane nodes first.
-func (d *environment) nodes() []mgmt.Node { return slices.Concat(d.masters, d.workers) }
+func (e *environment) nodes() []mgmt.Node { return slices.Concat(e.controlPlane, e.workers) }
 
 // makesCluster reports whether the operation creates a cluster of new machines.
-func (d *environment) makesCluster() bool {
-	return d.op.WholeVNF() || d.op.Heal == nil && d.op.Scale == nil && d.op.Terminate == nil && d.op.Maintain == nil
+func (e *environment) makesCluster() bool {
+	return e.op.WholeVNF() || e.op.Heal == nil && e.op.Scale == nil && e.op.Terminate == nil && e.op.Maintain == nil
 }
 
 // Close implements plan.Environment.
-func (d *environment) Close() { d.kube.Close() }
+func (e *environment) Close() { e.kube.Close() }
 
 // Node implements plan.Environment. A machine that no longer exists has only an id and a name.
-func (d *environment) Node(on machine) mgmt.Node {
-	found := clusternodes.Among(slices.Concat(d.nodes(), d.storage, d.balancers), []vnflcm.VNFC{{ID: on.ID}})
+func (e *environment) Node(on machine) mgmt.Node {
+	found := clusternodes.Among(slices.Concat(e.nodes(), e.storage, e.balancers), []vnflcm.VNFC{{ID: on.ID}})
 	if len(found) == 0 {
 		return mgmt.Node{VNFC: vnflcm.VNFC{ID: on.ID, Name: on.Name}}
 	}
@@ -137,31 +137,35 @@ func (d *environment) Node(on machine) mgmt.Node {
 
 // version returns the version of Kubernetes: of the running cluster, or of the one to create. It has no effect on a script,
 // which chooses the version itself.
-func (d *environment) version() string {
-	return cmp.Or(d.running.Of("").Version, d.p.KubernetesVersion)
+func (e *environment) version() string {
+	return cmp.Or(e.running.Of("").Version, e.p.KubernetesVersion)
 }
 
 // replaced returns those of the machines that the operation replaces.
-func (d *environment) replaced(machines []mgmt.Node) []mgmt.Node {
-	return clusternodes.Among(machines, d.op.Change.Replaced)
+func (e *environment) replaced(machines []mgmt.Node) []mgmt.Node {
+	return clusternodes.Among(machines, e.op.Change.Replaced)
 }
 
 // inQuorumOrder returns the control-plane node that leaves etcd at the position that n has in the plan.
-func (d *environment) inQuorumOrder(n mgmt.Node) mgmt.Node {
-	i := slices.IndexFunc(d.replaced(d.masters), func(m mgmt.Node) bool { return m.ID == n.ID })
-	return d.leaving()[i]
+func (e *environment) inQuorumOrder(n mgmt.Node) mgmt.Node {
+	i := slices.IndexFunc(e.replaced(e.controlPlane), func(m mgmt.Node) bool { return m.ID == n.ID })
+	return e.leaving()[i]
 }
 
 // leaving returns the control-plane nodes that are replaced, in the order in which they leave etcd.
-func (d *environment) leaving() (out []mgmt.Node) {
-	for _, id := range d.order.Of("") {
-		out = append(out, clusternodes.Among(d.masters, []vnflcm.VNFC{{ID: id}})...)
+func (e *environment) leaving() (out []mgmt.Node) {
+	for _, id := range e.order.Of("") {
+		out = append(out, clusternodes.Among(e.controlPlane, []vnflcm.VNFC{{ID: id}})...)
 	}
 	return out
 }
 
 // leavingFrom returns the control-plane node n, and those that leave etcd after it.
-func (d *environment) leavingFrom(n mgmt.Node) []mgmt.Node {
-	leaving := d.leaving()
+func (e *environment) leavingFrom(n mgmt.Node) []mgmt.Node {
+	leaving := e.leaving()
 	return leaving[slices.IndexFunc(leaving, func(m mgmt.Node) bool { return m.ID == n.ID }):]
+}
+
+func (e *environment) isControlPlane(n mgmt.Node) bool {
+	return len(clusternodes.Among(e.controlPlane, []vnflcm.VNFC{n.VNFC})) > 0
 }

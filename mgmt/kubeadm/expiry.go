@@ -20,12 +20,12 @@ func (d *Driver) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnfl
 	if err != nil {
 		return nil, err
 	}
-	masters, err1 := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
+	controlPlane, err1 := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
 	workers, err2 := d.access(p.Cluster.Worker).Nodes(op, d.config.Pool, "worker")
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	return expiry.Files(ctx, op, d.config.Parallel, slices.Concat(masters, workers), func(n mgmt.Node) []string {
+	return expiry.Files(ctx, op, d.config.Parallel, slices.Concat(controlPlane, workers), func(n mgmt.Node) []string {
 		if _, controlPlane := n.CP(p.Cluster.Master.SSHCPName); !controlPlane {
 			return nil
 		}
@@ -41,11 +41,11 @@ func (d *Driver) ServedCertificates(ctx context.Context, op *vnflcm.Operation) (
 		return nil, err
 	}
 	m := p.Cluster.Master.nodeParam
-	masters, err := d.access(m).Nodes(op, d.config.Pool, "master")
+	controlPlane, err := d.access(m).Nodes(op, d.config.Pool, "master")
 	if err != nil {
 		return nil, err
 	}
 	host, _, _ := splitEndpoint(p.Cluster.APIEndpoint) // checked
-	return expiry.Cluster{Op: op, Pool: d.config.Pool, Allow: d.config.Allow, Parallel: d.config.Parallel, Masters: masters, CP: m.SSHCPName, NIC: m.NICCPName, Endpoint: host,
+	return expiry.Cluster{Op: op, Pool: d.config.Pool, Allow: d.config.Allow, Parallel: d.config.Parallel, ControlPlane: controlPlane, CP: m.SSHCPName, NIC: m.NICCPName, Endpoint: host,
 		Names: expiry.Names{APIServer: "pki/apiserver.crt", CA: "pki/ca.crt"}, EtcdFile: func(mgmt.Node) string { return "pki/etcd/server.crt" }}.Served(ctx)
 }

@@ -18,7 +18,7 @@ type Site struct{ d *environment }
 
 // NewSite reads k8s_cluster_installation_param from JSON without checking it. Machines in workers that have the load
 // balancer's connection point are load balancers.
-func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.ConnectionPoint) (Site, error) {
+func NewSite(param string, controlPlane, workers []mgmt.Node, points []vnflcm.ConnectionPoint) (Site, error) {
 	params, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":` + param + `}`))
 	if err != nil {
 		return Site{}, err
@@ -28,9 +28,9 @@ func NewSite(param string, masters, workers []mgmt.Node, points []vnflcm.Connect
 	if err != nil {
 		return Site{}, err
 	}
-	d := &environment{Driver: New(Config{}), op: op, p: &p.Cluster, masters: masters, workers: workers}
+	d := &environment{Driver: New(Config{}), op: op, p: &p.Cluster, controlPlane: controlPlane, workers: workers}
 	if b := p.Cluster.Balancer; b != nil {
-		for _, n := range slices.Concat(masters, workers) {
+		for _, n := range slices.Concat(controlPlane, workers) {
 			if _, found := n.CP(b.SSHCPName); found {
 				d.balancers = append(d.balancers, n)
 			}
@@ -63,7 +63,7 @@ func (s Site) Faults() []error {
 
 // Init returns the configuration of kubeadm init on the first control-plane node.
 func (s Site) Init() ([]byte, error) {
-	return s.d.kubeadm().InitConfig(s.d.masters[0])
+	return s.d.kubeadm().InitConfig(s.d.controlPlane[0])
 }
 
 // Join returns the configuration of kubeadm join.
@@ -86,7 +86,7 @@ func (s Site) Balancer(n mgmt.Node, addresses string) (haproxy, keepalived strin
 		return "", "", err
 	}
 	address := apiaccess.VirtualAddress{Address: vip, Agreement: apiaccess.Agreement{RouterID: 57, Password: "pass0000"}}
-	haproxy, keepalived, found, err := address.Render(n, s.d.masters, addresses)
+	haproxy, keepalived, found, err := address.Render(n, s.d.controlPlane, addresses)
 	if !found {
 		return "", "", errors.New("no interface")
 	}
@@ -114,6 +114,6 @@ func Balance(ctx context.Context, d *Driver, op *vnflcm.Operation, choose func([
 		return err
 	}
 	defer dep.kube.Close()
-	masters := choose(dep.masters)
-	return vnflcm.Each(ctx, 0, masters, func(ctx context.Context, n mgmt.Node) error { return balance(ctx, dep, n, masters) })
+	controlPlane := choose(dep.controlPlane)
+	return vnflcm.Each(ctx, 0, controlPlane, func(ctx context.Context, n mgmt.Node) error { return balance(ctx, dep, n, controlPlane) })
 }

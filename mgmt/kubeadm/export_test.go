@@ -41,8 +41,8 @@ func (d *Driver) RestoreHelm(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer dep.kube.Close()
-	to := dep.masters[len(dep.masters)-1]
-	return to.Do(ctx, op, "restore-helm", time.Minute, func(ctx context.Context) error { return dep.helm().Copy(ctx, dep.masters[0], to) })
+	to := dep.controlPlane[len(dep.controlPlane)-1]
+	return to.Do(ctx, op, "restore-helm", time.Minute, func(ctx context.Context) error { return dep.helm().Copy(ctx, dep.controlPlane[0], to) })
 }
 
 // TerminateWithoutWorkers returns the tasks of a graceful termination of a cluster that has no workers.

@@ -37,34 +37,34 @@ func (c *checker) externalBalancer(k *clusterParam) {
 }
 
 // balancerAddress returns the address of the API at the load balancer of the VNF.
-func (d *environment) balancerAddress() apiAddress {
-	first := d.balancers[0]
+func (e *environment) balancerAddress() apiAddress {
+	first := e.balancers[0]
 	a := apiAddress{host: first.IP.String(), port: strconv.Itoa(loadbalancer.DefaultPort)}
-	if client := d.p.Balancer.ClientAddress(first); client != first.IP {
+	if client := e.p.Balancer.ClientAddress(first); client != first.IP {
 		a.floating = client
 	}
 	return a
 }
 
 // balancing returns the operation and the limits with which package vnfbalancer works on the load balancers.
-func (d *environment) balancing() vnfbalancer.Balancing {
-	t := d.config.Timeouts
-	return vnfbalancer.Balancing{Op: d.op, Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
+func (e *environment) balancing() vnfbalancer.Balancing {
+	t := e.config.Timeouts
+	return vnfbalancer.Balancing{Op: e.op, Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
 }
 
 // allNodes returns the nodes to which a load balancer forwards after the operation.
-func (d *environment) allNodes() vnfbalancer.Lead {
-	return vnfbalancer.Lead{Masters: d.masters, Workers: d.workers}
+func (e *environment) allNodes() vnfbalancer.Lead {
+	return vnfbalancer.Lead{ControlPlane: e.controlPlane, Workers: e.workers}
 }
 
 // presentNodes returns the nodes to which a load balancer forwards before new nodes join.
-func (d *environment) presentNodes() vnfbalancer.Lead {
-	if d.makesCluster() {
-		return vnfbalancer.Lead{Masters: d.masters[:1]} // the other nodes are added once they are Ready
+func (e *environment) presentNodes() vnfbalancer.Lead {
+	if e.makesCluster() {
+		return vnfbalancer.Lead{ControlPlane: e.controlPlane[:1]} // the other nodes are added once they are Ready
 	}
-	gone := slices.Concat(d.op.Change.Replaced, d.op.Change.Removed)
-	return vnfbalancer.Lead{Masters: clusternodes.Without(d.masters, clusternodes.Among(d.masters, gone)),
-		Workers: clusternodes.Without(d.workers, clusternodes.Among(d.workers, gone))}
+	gone := slices.Concat(e.op.Change.Replaced, e.op.Change.Removed)
+	return vnfbalancer.Lead{ControlPlane: clusternodes.Without(e.controlPlane, clusternodes.Among(e.controlPlane, gone)),
+		Workers: clusternodes.Without(e.workers, clusternodes.Among(e.workers, gone))}
 }
 
 func runInstallBalancer(ctx context.Context, e *environment, n mgmt.Node) error {

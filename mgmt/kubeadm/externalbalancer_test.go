@@ -45,7 +45,7 @@ func (l *lab) balanced(flavour string, moreWorkers int) string {
 }
 
 // routes returns the nodes to which the load balancer forwards, by group.
-func (l *lab) routes(id string) (masters, workers []string) {
+func (l *lab) routes(id string) (controlPlane, workers []string) {
 	l.t.Helper()
 	data, err := afero.ReadFile(l.host("externalLB-0").FS(), loadbalancer.PartsFile)
 	if err != nil {
@@ -58,33 +58,33 @@ func (l *lab) routes(id string) (masters, workers []string) {
 		l.t.Fatal(err)
 	}
 	groups := kept.Parts[loadbalancer.ClusterOwner(id)].Groups
-	for _, s := range groups[loadbalancer.Masters] {
-		masters = append(masters, s.Name)
+	for _, s := range groups[loadbalancer.ControlPlane] {
+		controlPlane = append(controlPlane, s.Name)
 	}
 	for _, s := range groups[loadbalancer.Workers] {
 		workers = append(workers, s.Name)
 	}
-	slices.Sort(masters)
+	slices.Sort(controlPlane)
 	slices.Sort(workers)
-	return masters, workers
+	return controlPlane, workers
 }
 
 // wantRoutes checks that the load balancer forwards to all nodes of the cluster, and that the API answers at the address in
 // the VIM registry's entry.
 func (l *lab) wantRoutes(id string) {
 	l.t.Helper()
-	var wantMasters, wantWorkers []string
+	var wantControlPlane, wantWorkers []string
 	for _, n := range l.World.Nodes() {
 		if n.ControlPlane {
-			wantMasters = append(wantMasters, n.Name)
+			wantControlPlane = append(wantControlPlane, n.Name)
 		} else {
 			wantWorkers = append(wantWorkers, n.Name)
 		}
 	}
-	slices.Sort(wantMasters)
+	slices.Sort(wantControlPlane)
 	slices.Sort(wantWorkers)
-	masters, workers := l.routes(id)
-	if diff := cmp.Diff([][]string{wantMasters, wantWorkers}, [][]string{masters, workers}); diff != "" {
+	controlPlane, workers := l.routes(id)
+	if diff := cmp.Diff([][]string{wantControlPlane, wantWorkers}, [][]string{controlPlane, workers}); diff != "" {
 		l.t.Errorf("routes:\n%s", diff)
 	}
 	entry, _ := l.Entry(kubeadm.VIMID(id))
@@ -113,10 +113,10 @@ func (l *lab) address(id, cpd string) string {
 // TestBehindBalancer runs all operations on clusters behind a load balancer of the VNF.
 func TestBehindBalancer(t *testing.T) {
 	for name, c := range map[string]struct {
-		flavour                string
-		masters, moreWorkers   int
-		healed                 []string // dead machines to heal
-		healedWithTheBalancers []string
+		flavour                   string
+		controlPlane, moreWorkers int
+		healed                    []string // dead machines to heal
+		healedWithTheBalancers    []string
 	}{
 		"one control-plane node":    {"simple", 1, 1, []string{"workerNode-0"}, []string{"workerNode-0"}},
 		"three control-plane nodes": {"complex", 3, 0, []string{"masterNode-0"}, []string{"masterNode-1", "workerNode-0"}},
@@ -127,14 +127,14 @@ func TestBehindBalancer(t *testing.T) {
 			l := newBalancedLab(t)
 			id := l.balanced(c.flavour, c.moreWorkers)
 			workers := 1 + c.moreWorkers
-			l.want(c.masters, workers, 0)
+			l.want(c.controlPlane, workers, 0)
 			l.wantRoutes(id)
 
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
-			l.want(c.masters, workers+1, 0)
+			l.want(c.controlPlane, workers+1, 0)
 			l.wantRoutes(id)
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
-			l.want(c.masters, workers, 0)
+			l.want(c.controlPlane, workers, 0)
 			l.wantRoutes(id)
 
 			heal := func(machines ...string) {
@@ -145,7 +145,7 @@ func TestBehindBalancer(t *testing.T) {
 					}
 				}
 				l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}))
-				l.want(c.masters, workers, 0)
+				l.want(c.controlPlane, workers, 0)
 				l.wantRoutes(id)
 			}
 			heal(c.healed...)
@@ -153,7 +153,7 @@ func TestBehindBalancer(t *testing.T) {
 			heal(append(c.healedWithTheBalancers, "externalLB-0")...)
 
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
-			l.want(c.masters, workers, 0)
+			l.want(c.controlPlane, workers, 0)
 			l.wantRoutes(id)
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 			if err := l.Delete(ctx, id, ""); err != nil {

@@ -42,7 +42,7 @@ func FuzzComponents(f *testing.F) {
 		if json.Unmarshal([]byte(settings), &tree) != nil || tree == nil {
 			return
 		}
-		s, err := kubeadm.NewSite(`{"master_node":{"cluster_cp_name":"M"},"kubelet_configuration":`+settings+`}`, oneMaster, worker, nil)
+		s, err := kubeadm.NewSite(`{"master_node":{"cluster_cp_name":"M"},"kubelet_configuration":`+settings+`}`, oneControlPlane, worker, nil)
 		if err != nil || len(s.Faults()) > 0 {
 			return
 		}
@@ -75,7 +75,7 @@ func FuzzMarks(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, err := kubeadm.NewSite(string(param), oneMaster, worker, nil)
+		s, err := kubeadm.NewSite(string(param), oneControlPlane, worker, nil)
 		if err != nil || len(s.Faults()) > 0 {
 			return
 		}
@@ -108,7 +108,7 @@ func FuzzEndpoint(f *testing.F) {
 		if err != nil || text == "" {
 			return
 		}
-		s, err := kubeadm.NewSite(string(param), oneMaster, worker, nil)
+		s, err := kubeadm.NewSite(string(param), oneControlPlane, worker, nil)
 		if err != nil || len(s.Faults()) > 0 {
 			return
 		}
@@ -131,7 +131,7 @@ func FuzzContainerd(f *testing.F) {
 	f.Add("containerd x 1.7.1 y", "registry.k8s.io/pause:3.10.1\n", "CapBnd:\t000001ffffffffff\n")
 	f.Add("containerd x v2.1.0-rc.1 y", "a/pause:\"\n'''\n", "CapBnd:\tffffffffffffffffff\n")
 	f.Fuzz(func(t *testing.T, version, images, status string) {
-		s, err := kubeadm.NewSite(`{"master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil)
+		s, err := kubeadm.NewSite(`{"master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

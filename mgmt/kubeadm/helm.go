@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-func (d *environment) helm() addons.Helm {
-	return addons.Helm{Name: d.p.HelmScript, User: d.p.Master.Username, Env: d.proxyEnvironment(), Secrets: d.proxySecrets(), Log: d.op.Log}
+func (e *environment) helm() addons.Helm {
+	return addons.Helm{Name: e.p.HelmScript, User: e.p.Master.Username, Env: e.proxyEnvironment(), Secrets: e.proxySecrets(), Log: e.op.Log}
 }
 
 // runInstallHelm installs Helm on a control-plane node with the script of helm_installation_script_path. The script runs

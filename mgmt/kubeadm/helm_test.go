@@ -53,12 +53,12 @@ func (l *lab) helmRuns(h *sshtest.Host) string {
 }
 
 // withHelm checks that the script has run once on each control-plane node, and on no other machine.
-func (l *lab) withHelm(masters int) {
+func (l *lab) withHelm(controlPlane int) {
 	l.t.Helper()
 	have := 0
 	for _, h := range l.World.Hosts() {
 		runs := l.helmRuns(h)
-		if isMaster := strings.HasPrefix(h.Name(), "masterNode"); isMaster != (runs == "proxy none\n") || !isMaster && runs != "" {
+		if isControlPlane := strings.HasPrefix(h.Name(), "masterNode"); isControlPlane != (runs == "proxy none\n") || !isControlPlane && runs != "" {
 			l.t.Errorf("%s: %q", h.Name(), runs)
 		}
 		if runs != "" {
@@ -71,7 +71,7 @@ func (l *lab) withHelm(masters int) {
 			l.t.Errorf("%s: the login user cannot reach the API: %v", h.Name(), err)
 		}
 	}
-	if have != masters {
+	if have != controlPlane {
 		l.t.Errorf("Helm is on %d machines", have)
 	}
 }

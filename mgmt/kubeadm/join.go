@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -19,7 +20,7 @@ func runJoinWorker(ctx context.Context, e *environment, n mgmt.Node) error {
 // runJoinMaster joins a control-plane node. Joins take turns: the next one begins when the member of this one votes in etcd, which
 // accepts no further member before. A node that kubeadm started earlier would not be Ready earlier, but later: its kubelet and API
 // server, which need its member, try again after growing pauses.
-func runJoinMaster(ctx context.Context, e *environment, n mgmt.Node) error {
+func runJoinControlPlane(ctx context.Context, e *environment, n mgmt.Node) error {
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -27,7 +28,7 @@ func runJoinMaster(ctx context.Context, e *environment, n mgmt.Node) error {
 	}
 	pass := sync.OnceFunc(func() { <-e.turn })
 	defer pass()
-	err := join(ctx, e, n, true, func(ctx context.Context) error { return joinMasterNow(ctx, e, n, pass) })
+	err := join(ctx, e, n, true, func(ctx context.Context) error { return joinControlPlaneNow(ctx, e, n, pass) })
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func settleJoins(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range e.masters {
+	for _, n := range e.controlPlane {
 		if e.begun.Of(n.ID) || !slices.Contains(noted, joiningState+n.ResourceID) {
 			continue
 		}
@@ -113,7 +114,7 @@ func isNode(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool)
 
 // joinMasterNow removes what interrupted joins have left in etcd, notes that this one begins, and passes the turn on as soon as its
 // member votes.
-func joinMasterNow(ctx context.Context, e *environment, n mgmt.Node, pass func()) error {
+func joinControlPlaneNow(ctx context.Context, e *environment, n mgmt.Node, pass func()) error {
 	if err := e.etcd().Clear(ctx, n); err != nil {
 		return err
 	}
@@ -150,4 +151,13 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 		return err
 	}
 	return e.program().Join(ctx, n, e.running.Of(""), c, controlPlane)
+}
+
+// runAwaitReady waits until the new nodes are Ready. In a new cluster these are all nodes.
+func runAwaitReady(ctx context.Context, e *environment, _ mgmt.Node) error {
+	nodes := e.nodes()
+	if !e.makesCluster() {
+		nodes = clusternodes.Among(nodes, slices.Concat(e.op.Change.Added, e.op.Change.Replaced))
+	}
+	return clusternodes.AwaitReady(ctx, e.op, e.kube, nodes, e.config.Timeouts.Ready)
 }

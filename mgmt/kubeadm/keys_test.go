@@ -27,20 +27,20 @@ func TestKeysOfRequests(t *testing.T) {
 		`{"master_node":{"cluster_cp_name":"vip_CP","password":null,"private_key":%s,"passphrase":"phrase"},"worker_node":{"password":null,"private_key":%s}}`,
 		clustertest.Quoted(clustertest.Protected(t, first, "phrase")), clustertest.Quoted(string(first.PEM)))))
 	l.WantNodes(3, 1, 0)
-	keys := func(master, worker string) vnflcm.Params {
+	keys := func(controlPlaneNode, worker string) vnflcm.Params {
 		params, err := vnflcm.ParseParams(fmt.Appendf(nil, `{"master_node_private_key":%s,"worker_node_private_key":%s,"worker_node_passphrase":"phrase"}`,
-			clustertest.Quoted(master), clustertest.Quoted(clustertest.Protected(t, sshtest.Key{PEM: []byte(worker)}, "phrase"))))
+			clustertest.Quoted(controlPlaneNode), clustertest.Quoted(clustertest.Protected(t, sshtest.Key{PEM: []byte(worker)}, "phrase"))))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return params
 	}
-	scale := func(master, worker sshtest.Key) (string, error) {
+	scale := func(controlPlaneNode, worker sshtest.Key) (string, error) {
 		return l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 1,
-			AdditionalParams: keys(string(master.PEM), string(worker.PEM))})
+			AdditionalParams: keys(string(controlPlaneNode.PEM), string(worker.PEM))})
 	}
-	refused := func(master, worker sshtest.Key) (opID string) {
-		opID, err := scale(master, worker)
+	refused := func(controlPlaneNode, worker sshtest.Key) (opID string) {
+		opID, err := scale(controlPlaneNode, worker)
 		if err := l.Fails(opID, err); !errors.Is(err, sshexec.ErrAuth) {
 			t.Errorf("a foreign key: %v", err)
 		}

@@ -1,11 +1,13 @@
 package kubeadm
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -91,9 +93,9 @@ func (m nodeMarks) taints() *[]controlplane.Taint {
 
 // taintsAfterScript returns the taints to add to a node that the package's script has set up, because the script does not
 // register the node with them. Taints that the script sets remain.
-func (d *environment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
-	taints := d.marks(n).taints()
-	if d.p.ScriptPath == "" || taints == nil {
+func (e *environment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
+	taints := e.marks(n).taints()
+	if e.p.ScriptPath == "" || taints == nil {
 		return nil
 	}
 	for _, t := range *taints {
@@ -130,23 +132,44 @@ func kubeletMaySet(key string) bool {
 	}
 }
 
-func (d *environment) marks(n mgmt.Node) nodeMarks {
-	if d.isMaster(n) {
-		return d.p.Master.nodeMarks
+func (e *environment) marks(n mgmt.Node) nodeMarks {
+	if e.isControlPlane(n) {
+		return e.p.Master.nodeMarks
 	}
-	return d.p.Worker.nodeMarks
+	return e.p.Worker.nodeMarks
 }
 
 // nodeLabels returns all labels of a node: those of the parameters and, if the VIM provides them, the compute host and the
 // zone. They have Tacker's names, which anti-affinity rules of its packages use, and Kubernetes' name. A name of the VIM
 // that is not valid as a label's value is left out, not changed.
-func (d *environment) nodeLabels(n mgmt.Node) map[string]string {
+func (e *environment) nodeLabels(n mgmt.Node) map[string]string {
 	labels := map[string]string{}
 	for key, value := range map[string]string{"CIS-node": n.Host, "kubernetes.io/zone": n.Zone, "topology.kubernetes.io/zone": n.Zone} {
 		if value != "" && isLabelValue(value) {
 			labels[key] = value
 		}
 	}
-	maps.Copy(labels, d.marks(n).Labels)
+	maps.Copy(labels, e.marks(n).Labels)
 	return labels
+}
+
+// runLabel sets the labels that a kubelet may not set. If a script has set up the node, runLabel also sets its taints.
+func runLabel(ctx context.Context, e *environment, n mgmt.Node) error {
+	labels, taints := e.nodeLabels(n), e.taintsAfterScript(n)
+	if len(labels) == 0 && len(taints) == 0 {
+		return nil
+	}
+	return n.Do(ctx, e.op, "labels", time.Minute, func(ctx context.Context) error {
+		node, found, err := e.kube.NodeAt(ctx, n.IP)
+		if err == nil && !found {
+			err = fmt.Errorf("kubeadm: no node has the address %s", n.IP)
+		}
+		if err != nil {
+			return err
+		}
+		if err := e.kube.SetLabels(ctx, node.Name, labels); err != nil {
+			return err
+		}
+		return e.kube.SetTaints(ctx, node.Name, taints)
+	})
 }

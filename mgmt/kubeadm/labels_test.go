@@ -59,7 +59,7 @@ func TestMarks(t *testing.T) {
 			}
 			workers := 0
 			for _, n := range list.Items {
-				if _, master := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]; master {
+				if _, controlPlaneNode := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]; controlPlaneNode {
 					continue
 				}
 				workers++

@@ -13,9 +13,9 @@ import (
 )
 
 // want checks the number of nodes, and that no join token is left.
-func (l *lab) want(masters, workers, notReady int) {
+func (l *lab) want(controlPlane, workers, notReady int) {
 	l.t.Helper()
-	l.WantNodes(masters, workers, notReady)
+	l.WantNodes(controlPlane, workers, notReady)
 	if n := l.World.JoinTokens(); n != 0 {
 		l.t.Errorf("%d join tokens are left", n)
 	}
@@ -41,7 +41,7 @@ func TestFloatingAddresses(t *testing.T) {
 func TestLifecycle(t *testing.T) {
 	for name, c := range map[string]struct {
 		flavour, request string
-		masters          int
+		controlPlane     int
 		change           []mgmttest.Change
 		variant          bool
 	}{
@@ -60,27 +60,27 @@ func TestLifecycle(t *testing.T) {
 			ctx := t.Context()
 			l := newLab(t)
 			id := l.Instantiated(c.request, append(c.change, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = c.flavour })...)
-			l.want(c.masters, 1, 0)
+			l.want(c.controlPlane, 1, 0)
 
 			vim, err := l.VIMs().Get(ctx, "", kubeadm.VIMID(id))
 			if err != nil || vim.VimType != kubeadm.VIMType {
 				t.Errorf("VIM of the cluster: %+v, %v", vim, err)
 			}
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance", NumberOfSteps: 2}))
-			l.want(c.masters, 3, 0)
+			l.want(c.controlPlane, 3, 0)
 			l.Must(l.ScaleToLevel(ctx, id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}}}))
-			l.want(c.masters, 2, 0)
+			l.want(c.controlPlane, 2, 0)
 
 			worker := l.worker(id)
 			if err := l.World.Stop(worker.ComputeResource.ResourceID); err != nil {
 				t.Fatal(err)
 			}
-			l.want(c.masters, 2, 1)
+			l.want(c.controlPlane, 2, 1)
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}}))
-			l.want(c.masters, 2, 0)
+			l.want(c.controlPlane, 2, 0)
 
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
-			l.want(c.masters, 2, 0)
+			l.want(c.controlPlane, 2, 0)
 
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 			l.want(0, 0, 0)
@@ -118,13 +118,13 @@ func TestAdopted(t *testing.T) {
 			id := l.Adopted(c.request, append(c.change, func(r *vnflcm.InstantiateVnfRequest) { r.FlavourID = "complex" })...)
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.want(3, 2, 0)
-			var master string
+			var controlPlaneNode string
 			for _, v := range l.VNFCs(id) {
 				if v.VduID == "masterNode" {
-					master = v.ID
+					controlPlaneNode = v.ID
 				}
 			}
-			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{master, l.worker(id).ID}}))
+			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{controlPlaneNode, l.worker(id).ID}}))
 			l.want(3, 2, 0)
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
 			l.want(3, 1, 0)

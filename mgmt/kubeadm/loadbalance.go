@@ -18,13 +18,13 @@ import (
 
 // balanced reports whether the driver's haproxy and keepalived serve the API: if the address is virtual, and the package
 // has no script, which would set them up.
-func (d *environment) balanced() bool { return d.api.virtual && d.p.ScriptPath == "" }
+func (e *environment) balanced() bool { return e.api.virtual && e.p.ScriptPath == "" }
 
 // balancerKey is the state key of the agreement of keepalived.
 const balancerKey = "balancer"
 
-// serve makes a control-plane node serve the API of masters at the virtual address.
-func serve(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+// serve makes a control-plane node serve the API of controlPlane at the virtual address.
+func serve(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.Node) error {
 	agreement, err := e.agreement(ctx)
 	if err != nil {
 		return err
@@ -33,45 +33,45 @@ func serve(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node
 	if err != nil {
 		return err
 	}
-	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, masters)
+	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, controlPlane)
 }
 
-// lead makes a control-plane node that holds the virtual address lead clients of the API to masters.
-func lead(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
+// lead makes a control-plane node that holds the virtual address lead clients of the API to the nodes of controlPlane.
+func lead(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.Node) error {
 	address, err := netip.ParseAddr(e.api.host)
 	if err != nil {
 		return err
 	}
-	return apiaccess.VirtualAddress{Address: address}.Lead(ctx, n, masters)
+	return apiaccess.VirtualAddress{Address: address}.Lead(ctx, n, controlPlane)
 }
 
 // agreement returns the recorded agreement of keepalived. It creates and records one if there is none.
-func (d *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err error) {
-	d.agreeing.Lock()
-	defer d.agreeing.Unlock()
-	err = d.op.State().Get(ctx, balancerKey, &b)
+func (e *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err error) {
+	e.agreeing.Lock()
+	defer e.agreeing.Unlock()
+	err = e.op.State().Get(ctx, balancerKey, &b)
 	if !errors.Is(err, vnflcm.ErrNotFound) {
 		return b, err
 	}
-	id := sha256.Sum256([]byte(d.op.InstanceID))
+	id := sha256.Sum256([]byte(e.op.InstanceID))
 	b = apiaccess.Agreement{RouterID: int(id[0])%255 + 1, Password: jointoken.RandomText(8)}
-	return b, d.op.State().Put(ctx, balancerKey, b)
+	return b, e.op.State().Put(ctx, balancerKey, b)
 }
 
 // runRebalance configures haproxy and keepalived on a control-plane node: before nodes leave, with the nodes that stay;
 // after new nodes have joined, with all. It ignores a node that cannot be reached, because the node may be dead, and
 // healing it writes its files again.
 func runRebalance(ctx context.Context, e *environment, n mgmt.Node) error {
-	masters := e.masters
+	controlPlane := e.controlPlane
 	if e.op.Phase() == string(vnflcm.HealStart) {
-		masters = e.up
+		controlPlane = e.up
 	}
-	return balance(ctx, e, n, masters)
+	return balance(ctx, e, n, controlPlane)
 }
 
-func balance(ctx context.Context, e *environment, n mgmt.Node, masters []mgmt.Node) error {
-	return n.Do(ctx, e.op, "balance-"+fingerprint(masters), e.config.Timeouts.Install, func(ctx context.Context) error {
-		err := serve(ctx, e, n, masters)
+func balance(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.Node) error {
+	return n.Do(ctx, e.op, "balance-"+fingerprint(controlPlane), e.config.Timeouts.Install, func(ctx context.Context) error {
+		err := serve(ctx, e, n, controlPlane)
 		if clusternodes.Unreachable(ctx, err) {
 			e.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.HostName, "error", err)
 			return nil
@@ -96,5 +96,5 @@ func runSetUpVirtualAddress(ctx context.Context, e *environment, n mgmt.Node) er
 	if err != nil {
 		return err
 	}
-	return serve(ctx, e, n, e.masters)
+	return serve(ctx, e, n, e.controlPlane)
 }

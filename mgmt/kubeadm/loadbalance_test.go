@@ -21,7 +21,7 @@ type rebalancing struct{ *kubeadm.Driver }
 func (r rebalancing) Hooks() vnflcm.Hooks {
 	hooks := r.Driver.Hooks()
 	hooks[vnflcm.ScaleStart] = func(ctx context.Context, op *vnflcm.Operation) error {
-		return kubeadm.Balance(ctx, r.Driver, op, func(masters []mgmt.Node) []mgmt.Node { return masters[:len(masters)-1] })
+		return kubeadm.Balance(ctx, r.Driver, op, func(controlPlane []mgmt.Node) []mgmt.Node { return controlPlane[:len(controlPlane)-1] })
 	}
 	return hooks
 }

@@ -308,7 +308,7 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, driver: kubeadm.Config{ConfirmWholeHeal: true}})
 	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 	ran := len(l.host("masterNode-0").Commands())
-	master := l.vnfcs(id, "masterNode-0")[0]
+	controlPlaneNode := l.vnfcs(id, "masterNode-0")[0]
 	_, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
 	if diff := cmp.Diff([]string{`aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
@@ -317,8 +317,8 @@ func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
 	if diff := cmp.Diff([]string{`scaleInfo[1].aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, mgmttest.Faults(err)); diff != "" {
+	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, controlPlaneNode}})
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + controlPlaneNode + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{})

@@ -69,7 +69,7 @@ func heal(c clusterShape) *operationPlan {
 	}
 	p.letGo()
 	p.Begin(vnflcm.HealEnd)
-	deleted := p.Each(plan.Replaced(c.Masters, c.Workers), deleteNode)
+	deleted := p.Each(plan.Replaced(c.ControlPlane, c.Workers), deleteNode)
 	changed := p.changeRegistries(deleted)
 	if len(plan.Replaced(c.Balancers)) > 0 || c.healsNodes() {
 		p.healBalancers(p.Once(checkEndpoint, changed))
@@ -77,7 +77,7 @@ func heal(c clusterShape) *operationPlan {
 	if c.healsNodes() {
 		p.healNodes(p.Once(readCluster, p.All()))
 	}
-	if len(plan.Replaced(c.Balancers)) > 0 && len(plan.Replaced(c.Masters)) == 0 {
+	if len(plan.Replaced(c.Balancers)) > 0 && len(plan.Replaced(c.ControlPlane)) == 0 {
 		p.Once(registerVIM, p.All()) // a replaced load balancer may have another floating address
 	}
 	p.healStorage(changed)
@@ -106,13 +106,13 @@ func renewCertificates(c clusterShape) *operationPlan {
 	p.Begin(vnflcm.MaintenancePhase)
 	ended := p.Once(findEnded)
 	renewed := p.Once(readConfiguration, p.Once(checkEtcd, p.renewEnded(ended)))
-	for i, n := range p.Masters {
+	for i, n := range p.ControlPlane {
 		away := p.leadAPI(leadAway(i), renewed)
 		serving := p.Chain(n, []task{renewNode, restartEtcd, awaitRestarted, restartAPIServer, restartControllers}, away)
 		renewed = p.leadAPI(leadBack(i), serving)
 	}
-	p.Each(p.Masters, copyAdmin, renewed)
-	p.Each(p.Masters, checkKubelet, renewed)
+	p.Each(p.ControlPlane, copyAdmin, renewed)
+	p.Each(p.ControlPlane, checkKubelet, renewed)
 	for _, n := range p.Workers {
 		p.On(n, checkKubelet, renewed, p.On(n, renewKubelet, ended))
 	}
@@ -126,9 +126,9 @@ func renewCertificates(c clusterShape) *operationPlan {
 func (p *planner) leadAPI(t task, after tasks) tasks {
 	machines := p.Balancers
 	if p.Virtual {
-		machines = p.Masters
+		machines = p.ControlPlane
 	}
-	if len(machines) == 0 || len(p.Masters) == 1 {
+	if len(machines) == 0 || len(p.ControlPlane) == 1 {
 		return after
 	}
 	return p.Each(machines, t, after)
@@ -139,11 +139,11 @@ func (p *planner) leadAPI(t task, after tasks) tasks {
 func (p *planner) makeCluster(after ...tasks) {
 	recorded := p.Once(recordSettings, after...)
 	routed := p.balancers(p.Balancers, recorded)
-	first := p.prepare(p.Masters[0], recorded)
-	up := p.initialise(p.Masters[0], first, routed)
+	first := p.prepare(p.ControlPlane[0], recorded)
+	up := p.initialise(p.ControlPlane[0], first, routed)
 
 	ended := tasks{}
-	for _, n := range p.Masters[1:] {
+	for _, n := range p.ControlPlane[1:] {
 		ended = append(ended, p.joinControlPlane(n, p.prepare(n, recorded), up)...)
 	}
 	for _, n := range p.Workers {
@@ -157,7 +157,7 @@ func (p *planner) makeCluster(after ...tasks) {
 		p.Once(registerVolumes, ready)
 	}
 	if p.Helm {
-		p.Each(p.Masters, installHelm, ready)
+		p.Each(p.ControlPlane, installHelm, ready)
 	}
 	p.Once(registerVIM, p.All())
 }
@@ -166,7 +166,7 @@ func (p *planner) makeCluster(after ...tasks) {
 func (p *planner) prepare(n machine, after ...tasks) tasks {
 	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
 	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
-	if p.Virtual && p.isMaster(n) {
+	if p.Virtual && p.isControlPlane(n) {
 		steps = append(steps, setUpVirtualAddress)
 	}
 	if p.Script {
@@ -195,7 +195,7 @@ func (p *planner) join(n machine, after ...tasks) tasks {
 }
 
 func (p *planner) joinControlPlane(n machine, after ...tasks) tasks {
-	join := joinMaster
+	join := joinControlPlane
 	if p.Script {
 		join.Alone = "etcd"
 	}
@@ -213,8 +213,8 @@ func (p *planner) connectAfterScript(n machine, after tasks) tasks {
 // finish revokes the credentials of the joins, and waits until the nodes are Ready.
 func (p *planner) finish(nodes []machine, after ...tasks) tasks {
 	after = append(after, p.Once(revokeCredentials, after...))
-	if p.Virtual && len(plan.Replaced(p.Masters)) > 0 && !p.Whole {
-		after = append(after, p.Each(p.Masters, rebalance, after...))
+	if p.Virtual && len(plan.Replaced(p.ControlPlane)) > 0 && !p.Whole {
+		after = append(after, p.Each(p.ControlPlane, rebalance, after...))
 	}
 	ready := p.Once(awaitReady, after...)
 	p.Each(p.Balancers, route, ready)
@@ -225,25 +225,25 @@ func (p *planner) finish(nodes []machine, after ...tasks) tasks {
 // letGo removes machines that will be replaced from the cluster. The member of etcd on a dead control-plane node is removed first,
 // that of a live one last.
 func (p *planner) letGo() {
-	masters, workers := plan.Replaced(p.Masters), plan.Replaced(p.Workers)
+	controlPlane, workers := plan.Replaced(p.ControlPlane), plan.Replaced(p.Workers)
 	var decided tasks
-	if len(masters) > 0 {
+	if len(controlPlane) > 0 {
 		decided = p.Once(decideQuorum)
 	}
 	if p.Volumes && len(plan.Replaced(p.Storage)) > 0 {
 		decided = p.Once(releaseVolumes, decided)
 	}
-	left := p.leaveRoutes(masters, workers, decided)
+	left := p.leaveRoutes(controlPlane, workers, decided)
 	for _, n := range workers {
 		p.leave(n, left)
 	}
-	if len(masters) > 0 {
+	if len(controlPlane) > 0 {
 		left = p.All()
 		if p.Virtual {
-			left = p.Each(plan.Staying(p.Masters), rebalance, left)
+			left = p.Each(plan.Staying(p.ControlPlane), rebalance, left)
 		}
 	}
-	for _, n := range masters {
+	for _, n := range controlPlane {
 		for _, t := range []task{recordNode, removeDeadMember, stopMachine, moveLeader, drain, awaitDetached, removeLiveMember} {
 			left = p.On(n, inQuorumOrder(t), left)
 		}
@@ -260,21 +260,21 @@ func (p *planner) leave(n machine, after ...tasks) tasks {
 // control-plane node is a voting member before the next one joins.
 func (p *planner) healNodes(running tasks) {
 	p.updateHosts(running)
-	masters, workers := plan.Replaced(p.Masters), plan.Replaced(p.Workers)
+	controlPlane, workers := plan.Replaced(p.ControlPlane), plan.Replaced(p.Workers)
 	var joined, member tasks
 	for _, n := range workers {
 		joined = append(joined, p.join(n, p.prepare(n, running))...)
 	}
-	for _, n := range masters {
+	for _, n := range controlPlane {
 		member = p.On(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, running), member))
 		joined = append(joined, member...)
 	}
-	ready := p.finish(append(masters, workers...), joined)
-	if len(masters) == 0 {
+	ready := p.finish(append(controlPlane, workers...), joined)
+	if len(controlPlane) == 0 {
 		return
 	}
 	if p.Helm {
-		for _, n := range masters {
+		for _, n := range controlPlane {
 			p.Chain(n, []task{installHelm, restoreHelm}, ready)
 		}
 	}

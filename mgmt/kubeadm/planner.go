@@ -69,9 +69,9 @@ func (p *planner) healBalancers(after ...tasks) {
 }
 
 // leaveRoutes removes leaving nodes from the routes of the load balancers that stay.
-func (p *planner) leaveRoutes(masters, workers []machine, after tasks) tasks {
+func (p *planner) leaveRoutes(controlPlane, workers []machine, after tasks) tasks {
 	balancers := plan.Staying(p.Balancers)
-	if len(balancers) == 0 || len(masters)+len(workers) == 0 {
+	if len(balancers) == 0 || len(controlPlane)+len(workers) == 0 {
 		return after
 	}
 	if len(workers) > 0 {

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 )
 
 // preparation returns the settings with which machines are prepared for kubeadm.
-func (d *environment) preparation() nodeprep.Settings {
-	return nodeprep.Settings{Version: d.version(), Packages: d.p.Packages, Swap: d.p.swapAllowed(), CgroupFS: d.p.Kubelet["cgroupDriver"] == "cgroupfs",
-		Env: d.proxyEnvironment(), Secrets: d.proxySecrets(), Artifacts: mgmt.Artifacts(d.op)}
+func (e *environment) preparation() nodeprep.Settings {
+	return nodeprep.Settings{Version: e.version(), Packages: e.p.Packages, Swap: e.p.swapAllowed(), CgroupFS: e.p.Kubelet["cgroupDriver"] == "cgroupfs",
+		Env: e.proxyEnvironment(), Secrets: e.proxySecrets(), Artifacts: mgmt.Artifacts(e.op)}
 }
 
 // prepares returns the action of a task that prepares a machine.
@@ -30,11 +31,22 @@ func runWriteHosts(ctx context.Context, e *environment, n mgmt.Node) error {
 }
 
 // proxyEnvironment returns the environment variables for the proxy of the nodes.
-func (d *environment) proxyEnvironment() map[string]string {
-	return d.p.Proxy.Environment(d.p.Master.PodCIDR, d.p.Master.ClusterCIDR, d.api.String(),
-		d.p.Proxy.NodeNetwork(d.masters[0].IP))
+func (e *environment) proxyEnvironment() map[string]string {
+	return e.p.Proxy.Environment(e.p.Master.PodCIDR, e.p.Master.ClusterCIDR, e.api.String(),
+		e.p.Proxy.NodeNetwork(e.controlPlane[0].IP))
 }
 
-func (d *environment) proxySecrets() []string {
-	return []string{d.p.Proxy.HTTPProxy.Reveal(), d.p.Proxy.HTTPSProxy.Reveal()}
+func (e *environment) proxySecrets() []string {
+	return []string{e.p.Proxy.HTTPProxy.Reveal(), e.p.Proxy.HTTPSProxy.Reveal()}
+}
+
+// runUpdateHosts updates the hosts file of a machine that stays. It ignores a machine that cannot be reached, because the
+// machine may be dead, and healing it writes the file again.
+func runUpdateHosts(ctx context.Context, e *environment, n mgmt.Node) error {
+	err := runWriteHosts(ctx, e, n)
+	if clusternodes.Unreachable(ctx, err) {
+		e.op.Log.WarnContext(ctx, "the hosts file of a node could not be brought up to date", "host", n.HostName, "error", err)
+		return nil
+	}
+	return err
 }

@@ -14,10 +14,10 @@ import (
 
 // script returns the package's script. Nodes that are being replaced come last in Masters, because the script creates a new
 // cluster on the first one.
-func (d *environment) script() controlplane.Script {
-	gone := d.replaced(d.masters)
-	return controlplane.Script{Name: d.p.ScriptPath, Open: mgmt.Artifacts(d.op), Masters: slices.Concat(clusternodes.Without(d.masters, gone), gone),
-		API: d.api.String(), PodSubnet: d.p.Master.PodCIDR, ServiceSubnet: d.p.Master.ClusterCIDR, Env: d.proxyEnvironment(), Registries: d.p.Registries}
+func (e *environment) script() controlplane.Script {
+	gone := e.replaced(e.controlPlane)
+	return controlplane.Script{Name: e.p.ScriptPath, Open: mgmt.Artifacts(e.op), ControlPlane: slices.Concat(clusternodes.Without(e.controlPlane, gone), gone),
+		API: e.api.String(), PodSubnet: e.p.Master.PodCIDR, ServiceSubnet: e.p.Master.ClusterCIDR, Env: e.proxyEnvironment(), Registries: e.p.Registries}
 }
 
 func runUploadScript(ctx context.Context, e *environment, n mgmt.Node) error {
@@ -33,29 +33,29 @@ func scriptName(role string, ip netip.Addr) string {
 
 // scriptHosts returns the host names that the script sets, for /etc/hosts: sudo looks up the name of its machine, which
 // takes long without a name server.
-func (d *environment) scriptHosts() (out []mgmt.HostEntry) {
-	if d.p.ScriptPath == "" {
+func (e *environment) scriptHosts() (out []mgmt.HostEntry) {
+	if e.p.ScriptPath == "" {
 		return nil
 	}
-	for _, n := range d.masters {
+	for _, n := range e.controlPlane {
 		out = append(out, mgmt.HostEntry{IP: n.IP, Name: scriptName("master", n.IP)})
 	}
-	for _, n := range d.workers {
+	for _, n := range e.workers {
 		out = append(out, mgmt.HostEntry{IP: n.IP, Name: scriptName("worker", n.IP)})
 	}
 	return out
 }
 
 // checkScriptNames refuses machines to which the script would give the same host name.
-func (d *environment) checkScriptNames() error {
+func (e *environment) checkScriptNames() error {
 	var faults []error
 	taken := map[string]netip.Addr{}
-	for _, e := range d.scriptHosts() {
-		if other, found := taken[e.Name]; found {
+	for _, entry := range e.scriptHosts() {
+		if other, found := taken[entry.Name]; found {
 			faults = append(faults, fmt.Errorf("kubeadm: script_path names nodes by the last part of their address: %s and %s would both be %s",
-				other, e.IP, e.Name))
+				other, entry.IP, entry.Name))
 		}
-		taken[e.Name] = e.IP
+		taken[entry.Name] = entry.IP
 	}
 	return errors.Join(faults...)
 }

@@ -10,8 +10,8 @@ import (
 
 // clusterShape is the input of a plan: the machines of the VNF, how the operation changes them, and what the parameters ask for.
 type clusterShape struct {
-	Masters, Workers, Storage, Balancers []machine
-	Removed                              []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
+	ControlPlane, Workers, Storage, Balancers []machine
+	Removed                                   []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole         bool // every machine is replaced
 	Graceful      bool // the pods get time to end before the machines are removed
@@ -25,13 +25,13 @@ type clusterShape struct {
 }
 
 // nodes returns all nodes, control-plane nodes first.
-func (c clusterShape) nodes() []machine { return slices.Concat(c.Masters, c.Workers) }
+func (c clusterShape) nodes() []machine { return slices.Concat(c.ControlPlane, c.Workers) }
 
-func (c clusterShape) isMaster(m machine) bool { return slices.Contains(c.Masters, m) }
+func (c clusterShape) isControlPlane(m machine) bool { return slices.Contains(c.ControlPlane, m) }
 
 // healsNodes reports whether the operation replaces nodes, or only machines without a role in the cluster.
 func (c clusterShape) healsNodes() bool {
-	return len(plan.Replaced(c.Masters, c.Workers)) > 0 || len(plan.Replaced(c.Storage, c.Balancers)) == 0
+	return len(plan.Replaced(c.ControlPlane, c.Workers)) > 0 || len(plan.Replaced(c.Storage, c.Balancers)) == 0
 }
 
 // shapeOf returns the cluster of an operation.
@@ -43,7 +43,7 @@ func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) clusterShape {
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes,
 	}
 	c.Virtual = !c.Script && virtualAddress(op, p)
-	c.Masters, c.Workers = plan.MachinesAt(op, p.Master.SSHCPName), plan.MachinesAt(op, p.Worker.SSHCPName)
+	c.ControlPlane, c.Workers = plan.MachinesAt(op, p.Master.SSHCPName), plan.MachinesAt(op, p.Worker.SSHCPName)
 	if p.Storage != nil {
 		c.Storage = plan.MachinesAt(op, p.Storage.SSHCPName)
 	}
@@ -62,7 +62,7 @@ func virtualAddress(op *vnflcm.Operation, p *clusterParam) bool {
 	var fixed []netip.Addr // of control-plane nodes
 	candidates := slices.Clone(op.ConnectionPoints)
 	for i, v := range op.VNFCs {
-		if _, isMaster := v.CP(p.Master.SSHCPName); !isMaster {
+		if _, isControlPlane := v.CP(p.Master.SSHCPName); !isControlPlane {
 			continue
 		}
 		if fixed == nil {

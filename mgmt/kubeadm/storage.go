@@ -171,14 +171,14 @@ func exportTarget(text string) (string, bool) {
 const maxUnitName = 255
 
 // findStorage finds the storage server, if there is one.
-func (d *environment) findStorage() error {
-	if d.p.Storage == nil {
+func (e *environment) findStorage() error {
+	if e.p.Storage == nil {
 		return nil
 	}
 	var err error
-	d.storage, err = d.access(d.p.Storage.node()).Nodes(d.op, d.config.Pool, storageRole)
-	if err == nil && len(d.storage) != 1 {
-		err = fmt.Errorf("kubeadm: the VNF has %d machines with connection point %s of storage_server, and not one", len(d.storage), d.p.Storage.SSHCPName)
+	e.storage, err = e.access(e.p.Storage.node()).Nodes(e.op, e.config.Pool, storageRole)
+	if err == nil && len(e.storage) != 1 {
+		err = fmt.Errorf("kubeadm: the VNF has %d machines with connection point %s of storage_server, and not one", len(e.storage), e.p.Storage.SSHCPName)
 	}
 	return err
 }

@@ -174,12 +174,12 @@ func TestStorage(t *testing.T) {
 			ctx := t.Context()
 			l := openLab(t, storageSetup(t))
 			change := []mgmttest.Change{clustertest.Sized(c.flavour, 0), with(t, storageParams)}
-			masters := 1
+			controlPlane := 1
 			if c.flavour == "complex" {
-				change, masters = append(change, virtual(t)...), 3
+				change, controlPlane = append(change, virtual(t)...), 3
 			}
 			id := l.Instantiated(c.request, change...)
-			l.want(masters, 1, 0)
+			l.want(controlPlane, 1, 0)
 			l.exported()
 			server := "198.18.0.0"
 			for _, cp := range l.resource(id, "storage-0").VnfcCpInfo {
@@ -197,7 +197,7 @@ func TestStorage(t *testing.T) {
 			l.exported()
 			l.healed(id, "workerNode-0")
 			l.exported()
-			if masters > 1 {
+			if controlPlane > 1 {
 				l.healed(id, "masterNode-1", "workerNode-1", "storage-0")
 				l.exported()
 				registered(want)

@@ -66,7 +66,7 @@ var (
 	revokeTokens      = step("revoke-tokens", "no machine can join with the token that kubeadm init makes", oneMinute, runRevokeTokens)
 	applyNetwork      = step("network", "the cluster has a pod network", readyLimit, runApplyNetwork)
 	joinWorker        = task{Name: "join", Why: "kubeadm join makes the machine a worker", Do: runJoinWorker}
-	joinMaster        = task{Name: "join", Why: "kubeadm join makes the machine a control-plane node and adds its etcd member", Do: runJoinMaster}
+	joinControlPlane  = task{Name: "join", Why: "kubeadm join makes the machine a control-plane node and adds its etcd member", Do: runJoinControlPlane}
 	revokeCredentials = task{Name: "revoke-credentials", Why: "no machine can join with the tokens and certificates of this operation",
 		Repeats: true, Cleanup: true, Do: runRevokeCredentials}
 	awaitReady = task{Name: "ready", Why: "the new nodes are Ready", Do: runAwaitReady}
@@ -115,14 +115,14 @@ var (
 // leadAway returns the task that leads clients of the API to all control-plane nodes but one, by its position.
 func leadAway(i int) task {
 	return step(fmt.Sprintf("lead-away-%d", i+1), "clients of the API use the other control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
-		return leadAPI(ctx, e, n, slices.Delete(slices.Clone(e.masters), i, i+1))
+		return leadAPI(ctx, e, n, slices.Delete(slices.Clone(e.controlPlane), i, i+1))
 	})
 }
 
 // leadBack returns the task that leads clients of the API to all control-plane nodes.
 func leadBack(i int) task {
 	return step(fmt.Sprintf("lead-back-%d", i+1), "clients of the API use all control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
-		return leadAPI(ctx, e, n, e.masters)
+		return leadAPI(ctx, e, n, e.controlPlane)
 	})
 }
 

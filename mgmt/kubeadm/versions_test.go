@@ -78,7 +78,7 @@ func TestContainerdOfKubernetes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := kubeadm.NewSite(`{"kubernetes_version":"`+c.version+`","master_node":{"cluster_cp_name":"M"}}`, oneMaster, worker, nil)
+			s, err := kubeadm.NewSite(`{"kubernetes_version":"`+c.version+`","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

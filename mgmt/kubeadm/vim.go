@@ -40,46 +40,46 @@ func (d *Driver) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.
 	if err != nil {
 		return vim, was, err
 	}
-	masters, err := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
+	controlPlane, err := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
 	if err != nil {
 		return vim, was, err
 	}
-	return vimentry.RenewVIM(ctx, op, masters, vim, was)
+	return vimentry.RenewVIM(ctx, op, controlPlane, vim, was)
 }
 
 // verifiedEndpoint returns the address of the API for clients: the floating address, if there is one and the certificate
 // names it, otherwise the address that nodes use. A package's script may create a certificate without the floating address;
 // a client could not verify the API there.
-func (d *environment) verifiedEndpoint(ctx context.Context) (string, error) {
-	endpoint := d.endpoint()
+func (e *environment) verifiedEndpoint(ctx context.Context) (string, error) {
+	endpoint := e.endpoint()
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil {
 		return "", err
 	}
-	if d.api.floating.IsValid() {
-		err := d.kube.CheckName(ctx, d.api.floating.String())
+	if e.api.floating.IsValid() {
+		err := e.kube.CheckName(ctx, e.api.floating.String())
 		if err == nil {
-			return net.JoinHostPort(d.api.floating.String(), port), nil
+			return net.JoinHostPort(e.api.floating.String(), port), nil
 		}
 		if ctx.Err() != nil {
 			return "", err
 		}
-		d.op.Log.WarnContext(ctx, "the floating address is not registered: clients could not verify who answers there",
-			"address", d.api.floating, "registered", endpoint, "error", err)
+		e.op.Log.WarnContext(ctx, "the floating address is not registered: clients could not verify who answers there",
+			"address", e.api.floating, "registered", endpoint, "error", err)
 	}
-	return endpoint, d.kube.CheckName(ctx, host)
+	return endpoint, e.kube.CheckName(ctx, host)
 }
 
 // helmInfo returns how to log in to the control-plane nodes, on which Helm is installed: one address as text, several as a
 // list. The registry seals it. The host keys are beyond Tacker: with them a client can verify the nodes, also after a node
 // has been replaced at its address.
-func (d *environment) helmInfo(ctx context.Context) (map[string]any, error) {
+func (e *environment) helmInfo(ctx context.Context) (map[string]any, error) {
 	var addrs, keys []string
-	for _, n := range d.masters {
-		cp, _ := n.CP(d.p.Master.SSHCPName)
+	for _, n := range e.controlPlane {
+		cp, _ := n.CP(e.p.Master.SSHCPName)
 		address := cp.Address().String()
 		addrs = append(addrs, address)
-		key, err := mgmt.HostKey(ctx, d.op, n.ResourceID)
+		key, err := mgmt.HostKey(ctx, e.op, n.ResourceID)
 		if err != nil {
 			return nil, err
 		}
@@ -87,14 +87,14 @@ func (d *environment) helmInfo(ctx context.Context) (map[string]any, error) {
 			keys = append(keys, address+" "+key)
 		}
 	}
-	info := map[string]any{"masternode_ip": addrs, "masternode_username": d.p.Master.Username, "masternode_host_keys": keys}
-	if key := d.p.Master.PrivateKey; !key.IsZero() {
+	info := map[string]any{"masternode_ip": addrs, "masternode_username": e.p.Master.Username, "masternode_host_keys": keys}
+	if key := e.p.Master.PrivateKey; !key.IsZero() {
 		info["masternode_private_key"] = key.Reveal()
 	}
-	if passphrase := d.p.Master.Passphrase; !passphrase.IsZero() {
+	if passphrase := e.p.Master.Passphrase; !passphrase.IsZero() {
 		info["masternode_passphrase"] = passphrase.Reveal()
 	}
-	if password := d.p.Master.Password; !password.IsZero() && d.needsPassword(ctx) {
+	if password := e.p.Master.Password; !password.IsZero() && e.needsPassword(ctx) {
 		info["masternode_password"] = password.Reveal()
 	}
 	if len(addrs) == 1 {
@@ -104,11 +104,11 @@ func (d *environment) helmInfo(ctx context.Context) (map[string]any, error) {
 }
 
 // needsPassword reports whether logging in to control-plane nodes and running sudo there needs the password.
-func (d *environment) needsPassword(ctx context.Context) bool {
-	if d.p.Master.PrivateKey.IsZero() {
+func (e *environment) needsPassword(ctx context.Context) bool {
+	if e.p.Master.PrivateKey.IsZero() {
 		return true
 	}
-	for _, n := range d.masters {
+	for _, n := range e.controlPlane {
 		if n.SSH.Exec(ctx, sshexec.Command{Argv: []string{"sudo", "-n", "true"}}) != nil {
 			return true
 		}
@@ -124,4 +124,8 @@ func runRemoveAccount(ctx context.Context, e *environment, _ mgmt.Node) error {
 		}
 		return e.kube, e.p.VIM, nil
 	})
+}
+
+func runRemoveVIM(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return vimentry.RemoveVIM(ctx, e.op)
 }

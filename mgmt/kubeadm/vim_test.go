@@ -130,7 +130,7 @@ func TestAccountEnds(t *testing.T) {
 // password: all other readers get a mask.
 func TestHelmInfo(t *testing.T) {
 	t.Parallel()
-	for flavour, masters := range map[string]int{"simple": 1, "complex": 3} {
+	for flavour, controlPlane := range map[string]int{"simple": 1, "complex": 3} {
 		t.Run(flavour, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{pkg: helmPackage(t, helmInstaller)})
@@ -139,15 +139,15 @@ func TestHelmInfo(t *testing.T) {
 			info, _ := extra["helm_info"].(map[string]any)
 			list, isList := info["masternode_ip"].([]any)
 			one, isText := info["masternode_ip"].(string)
-			if isText != (masters == 1) || isList != (masters > 1) || isList && len(list) != masters || isText && one == "" {
+			if isText != (controlPlane == 1) || isList != (controlPlane > 1) || isList && len(list) != controlPlane || isText && one == "" {
 				t.Errorf("%+v", info["masternode_ip"])
 			}
 			if info["masternode_username"] != "ubuntu" || info["masternode_password"] != "ubuntu" {
 				t.Errorf("%+v", info)
 			}
 			keys, _ := info["masternode_host_keys"].([]any)
-			if len(keys) != masters {
-				t.Fatalf("%d host keys of %d nodes: %+v", len(keys), masters, keys)
+			if len(keys) != controlPlane {
+				t.Fatalf("%d host keys of %d nodes: %+v", len(keys), controlPlane, keys)
 			}
 			for i, line := range keys {
 				address, key, _ := strings.Cut(fmt.Sprint(line), " ")

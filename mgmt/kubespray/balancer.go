@@ -16,13 +16,13 @@ func (d *deployment) balancing() vnfbalancer.Balancing {
 
 // runInstallBalancer installs haproxy on a machine.
 func runInstallBalancer(ctx context.Context, d *deployment, n mgmt.Node) error {
-	proxy := d.p.Proxy.Environment(d.p.Proxy.NodeNetwork(d.masters[0].IP), d.p.Master.PodCIDR, d.p.Master.ClusterCIDR)
+	proxy := d.p.Proxy.Environment(d.p.Proxy.NodeNetwork(d.controlPlane[0].IP), d.p.Master.PodCIDR, d.p.Master.ClusterCIDR)
 	return d.balancing().Install(ctx, n, d.p.Balancer.ScriptPath, d.leadTo(d.workers), proxy)
 }
 
 // leadTo returns the routes of a load balancer: to all control-plane nodes and to these workers.
 func (d *deployment) leadTo(workers []mgmt.Node) vnfbalancer.Lead {
-	return vnfbalancer.Lead{Masters: d.masters, Workers: workers}
+	return vnfbalancer.Lead{ControlPlane: d.controlPlane, Workers: workers}
 }
 
 // runRoute configures a load balancer with exactly the nodes of the cluster.

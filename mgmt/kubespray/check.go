@@ -46,8 +46,8 @@ func (c *checker) node(at string, n nodeParam) {
 
 // odd refuses an even number of control-plane nodes, because each of them runs etcd. kubespray refuses an even number too
 // (roles/kubernetes/preinstall, "Stop if even number of etcd hosts"), but only after the machines have been created.
-func (c *checker) odd(masterCP string) error {
-	vdu := c.Op.VDUOf(masterCP)
+func (c *checker) odd(controlPlaneCP string) error {
+	vdu := c.Op.VDUOf(controlPlaneCP)
 	if c.Op.Kind != vnflcm.OpInstantiate || vdu == "" {
 		return nil
 	}

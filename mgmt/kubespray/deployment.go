@@ -18,15 +18,15 @@ import (
 // tasks change.
 type deployment struct {
 	*Driver
-	op        *vnflcm.Operation
-	p         *clusterParam
-	shape     clusterShape
-	server    ansible.Server
-	masters   []mgmt.Node // sorted by address, so that the first one is the same in every operation
-	workers   []mgmt.Node
-	balancers []mgmt.Node
-	kube      *clusternodes.Cluster
-	broken    error // when terminating: why the cluster cannot be reached; nil if it can
+	op           *vnflcm.Operation
+	p            *clusterParam
+	shape        clusterShape
+	server       ansible.Server
+	controlPlane []mgmt.Node // sorted by address, so that the first one is the same in every operation
+	workers      []mgmt.Node
+	balancers    []mgmt.Node
+	kube         *clusternodes.Cluster
+	broken       error // when terminating: why the cluster cannot be reached; nil if it can
 
 	// Results of tasks, for the tasks after them.
 	versions ansible.Versions  // of checkServer
@@ -62,20 +62,20 @@ func (d *Driver) find(ctx context.Context, op *vnflcm.Operation) (*deployment, e
 	dep := &deployment{Driver: d, op: op, p: &params.Cluster, shape: shapeOf(op, &params.Cluster)}
 	var errs [4]error
 	dep.server, errs[0] = d.ansibleServer(op, dep.p.Ansible)
-	dep.masters, errs[1] = d.nodes(op, dep.p.Master.nodeParam, "master")
+	dep.controlPlane, errs[1] = d.nodes(op, dep.p.Master.nodeParam, "master")
 	dep.workers, errs[2] = d.nodes(op, dep.p.Worker, "worker")
 	dep.balancers, errs[3] = dep.p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
 	switch err := errors.Join(errs[:]...); {
 	case err != nil:
 		return nil, err
-	case len(dep.masters) == 0:
-		return nil, errNoMaster
+	case len(dep.controlPlane) == 0:
+		return nil, errNoControlPlane
 	}
-	dep.kube = cluster.New(dep.masters)
+	dep.kube = cluster.New(dep.controlPlane)
 	return dep, nil
 }
 
-var errNoMaster = errors.New("kubespray: the VNF has no control-plane node")
+var errNoControlPlane = errors.New("kubespray: the VNF has no control-plane node")
 
 // nodes returns the machines of one kind, sorted by address.
 func (d *Driver) nodes(op *vnflcm.Operation, n nodeParam, role string) ([]mgmt.Node, error) {
@@ -90,7 +90,7 @@ func (d *deployment) Close() { d.kube.Close() }
 
 // Node implements plan.Environment. A machine that no longer exists has only an id and a name.
 func (d *deployment) Node(on machine) mgmt.Node {
-	found := clusternodes.Among(slices.Concat(d.masters, d.workers, d.balancers), []vnflcm.VNFC{{ID: on.ID}})
+	found := clusternodes.Among(slices.Concat(d.controlPlane, d.workers, d.balancers), []vnflcm.VNFC{{ID: on.ID}})
 	if len(found) == 0 {
 		return mgmt.Node{VNFC: vnflcm.VNFC{ID: on.ID, Name: on.Name}}
 	}
@@ -100,7 +100,7 @@ func (d *deployment) Node(on machine) mgmt.Node {
 // joining returns the nodes that the operation sets up.
 func (d *deployment) joining() []mgmt.Node {
 	if d.op.Scale == nil && (d.op.Heal == nil || d.op.WholeVNF()) {
-		return slices.Concat(d.masters, d.workers)
+		return slices.Concat(d.controlPlane, d.workers)
 	}
 	return clusternodes.Among(d.workers, slices.Concat(d.op.Change.Added, d.op.Change.Replaced))
 }

@@ -89,8 +89,8 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 		return nil, err
 	}
 	c := shapeOf(op, &params.Cluster)
-	if len(c.Masters) == 0 && op.Terminate == nil {
-		return nil, errNoMaster
+	if len(c.ControlPlane) == 0 && op.Terminate == nil {
+		return nil, errNoControlPlane
 	}
 	return operations.Plan(op, c).Preview(), nil
 }

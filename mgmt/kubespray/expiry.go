@@ -36,12 +36,12 @@ func (d *Driver) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnfl
 	if err != nil {
 		return nil, err
 	}
-	masters, err1 := d.nodes(op, p.Cluster.Master.nodeParam, "master")
+	controlPlane, err1 := d.nodes(op, p.Cluster.Master.nodeParam, "master")
 	workers, err2 := d.nodes(op, p.Cluster.Worker, "worker")
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	return expiry.Files(ctx, op, d.config.Parallel, slices.Concat(masters, workers), func(n mgmt.Node) []string {
+	return expiry.Files(ctx, op, d.config.Parallel, slices.Concat(controlPlane, workers), func(n mgmt.Node) []string {
 		if _, controlPlane := n.CP(p.Cluster.Master.SSHCPName); !controlPlane {
 			return nil
 		}
@@ -57,10 +57,10 @@ func (d *Driver) ServedCertificates(ctx context.Context, op *vnflcm.Operation) (
 		return nil, err
 	}
 	m := p.Cluster.Master.nodeParam
-	masters, err := d.nodes(op, m, "master")
+	controlPlane, err := d.nodes(op, m, "master")
 	if err != nil {
 		return nil, err
 	}
-	return expiry.Cluster{Op: op, Pool: d.config.Pool, Allow: d.config.Allow, Parallel: d.config.Parallel, Masters: masters, CP: m.SSHCPName, NIC: m.NICCPName,
+	return expiry.Cluster{Op: op, Pool: d.config.Pool, Allow: d.config.Allow, Parallel: d.config.Parallel, ControlPlane: controlPlane, CP: m.SSHCPName, NIC: m.NICCPName,
 		Names: expiry.Names{APIServer: kubeDir + "apiserver.crt", CA: kubeDir + "ca.crt"}, EtcdFile: memberFile}.Served(ctx)
 }

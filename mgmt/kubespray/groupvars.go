@@ -23,7 +23,7 @@ func (d *deployment) groupVars() map[string]map[string]any {
 	if p := d.p.Proxy; p.Used() {
 		// kubespray builds no_proxy from the addresses of all nodes and from these networks (roles/kubespray-defaults,
 		// no_proxy.yml).
-		direct := []string{p.NodeNetwork(d.masters[0].IP), d.p.Master.PodCIDR, d.p.Master.ClusterCIDR}
+		direct := []string{p.NodeNetwork(d.controlPlane[0].IP), d.p.Master.PodCIDR, d.p.Master.ClusterCIDR}
 		if p.NoProxy != "" {
 			direct = append([]string{p.NoProxy}, direct...)
 		}
@@ -50,7 +50,7 @@ func (d *deployment) groupVars() map[string]map[string]any {
 // by itself.
 func (d *deployment) certificateNames() []string {
 	names := vnfbalancer.Names(d.balancers)
-	for _, n := range d.masters {
+	for _, n := range d.controlPlane {
 		for _, name := range []string{d.p.Master.SSHCPName, d.p.Master.ClusterCPName} {
 			if cp, has := n.CP(name); has {
 				names = append(names, vnfbalancer.Addresses(cp)...)

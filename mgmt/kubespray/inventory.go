@@ -24,14 +24,14 @@ func (d *deployment) writeInventory(ctx context.Context, step string, workers []
 			if err != nil {
 				return err
 			}
-			return d.put(ctx, files, append(append([]mgmt.Node(nil), d.masters...), workers...))
+			return d.put(ctx, files, append(append([]mgmt.Node(nil), d.controlPlane...), workers...))
 		})
 	})
 }
 
 // files returns the files of the inventory, with absolute paths on the server.
 func (d *deployment) files(ctx context.Context, workers []mgmt.Node) ([]inventory.File, error) {
-	nodes := append(append([]mgmt.Node(nil), d.masters...), workers...)
+	nodes := append(append([]mgmt.Node(nil), d.controlPlane...), workers...)
 	known, algorithms, err := d.knownHosts(ctx, nodes)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (d *deployment) files(ctx context.Context, workers []mgmt.Node) ([]inventor
 
 func (d *deployment) inventoryNode(n mgmt.Node) inventory.Node {
 	role, p, roles := "master", d.p.Master.nodeParam, []inventory.Role{inventory.ControlPlane, inventory.Etcd}
-	if len(clusternodes.Among(d.masters, []vnflcm.VNFC{n.VNFC})) == 0 {
+	if len(clusternodes.Among(d.controlPlane, []vnflcm.VNFC{n.VNFC})) == 0 {
 		role, p, roles = "worker", d.p.Worker, []inventory.Role{inventory.Worker}
 	}
 	node := inventory.Node{Name: n.HostName, Address: d.sshAddress(n), IP: n.IP, User: p.Username, BecomePassword: p.becomePassword(), Roles: roles}

@@ -28,29 +28,29 @@ func TestLifecycle(t *testing.T) {
 			l := newLab(t)
 			before := files(t, l.server())
 			id := l.Instantiated(sample, changes...)
-			masters := len(l.vnfcs(id, "masterNode"))
-			l.WantNodes(masters, 2, 0)
+			controlPlane := len(l.vnfcs(id, "masterNode"))
+			l.WantNodes(controlPlane, 2, 0)
 			if vim, err := l.VIMs().Get(ctx, "", kubespray.VIMID(id)); err != nil || vim.VimType != kubespray.VIMType {
 				t.Errorf("VIM of the cluster: %+v, %v", vim, err)
 			}
 			l.scaleOut(id)
-			l.WantNodes(masters, 3, 0)
+			l.WantNodes(controlPlane, 3, 0)
 			l.Must(l.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}))
-			l.WantNodes(masters, 2, 0)
+			l.WantNodes(controlPlane, 2, 0)
 
 			worker := l.vnfcs(id, "workerNode")[0]
 			if err := l.World.Stop(worker.ComputeResource.ResourceID); err != nil {
 				t.Fatal(err)
 			}
-			l.WantNodes(masters, 2, 1)
+			l.WantNodes(controlPlane, 2, 1)
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}}))
-			l.WantNodes(masters, 2, 0)
+			l.WantNodes(controlPlane, 2, 0)
 
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "externalLB")[0].ID}}))
-			l.WantNodes(masters, 2, 0)
+			l.WantNodes(controlPlane, 2, 0)
 
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
-			l.WantNodes(masters, 2, 0)
+			l.WantNodes(controlPlane, 2, 0)
 
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 			l.WantNodes(0, 0, 0)

@@ -37,7 +37,7 @@ func runMeasureMTU(ctx context.Context, d *deployment, _ mgmt.Node) (err error) 
 // readMTU returns the MTU of the first control-plane node that answers.
 func (d *deployment) readMTU(ctx context.Context) (mtu int, err error) {
 	var errs []error
-	for _, n := range d.masters {
+	for _, n := range d.controlPlane {
 		err := mgmt.Within(ctx, time.Minute, func(ctx context.Context) error {
 			mtu, err = mtuOf(ctx, n)
 			return err

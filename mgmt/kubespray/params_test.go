@@ -182,9 +182,9 @@ func TestTargets(t *testing.T) {
 	if want := `aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`; !slices.Contains(mgmttest.Faults(err), want) {
 		t.Errorf("%v", err)
 	}
-	master := l.vnfcs(id, "masterNode")[0].ID
-	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "workerNode")[0].ID, master}})
-	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + master + `": is a control-plane node: kubespray has no playbook that replaces one; heal the whole VNF (without vnfcInstanceId)`}, mgmttest.Faults(err)); diff != "" {
+	controlPlaneNode := l.vnfcs(id, "masterNode")[0].ID
+	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.vnfcs(id, "workerNode")[0].ID, controlPlaneNode}})
+	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + controlPlaneNode + `": is a control-plane node: kubespray has no playbook that replaces one; heal the whole VNF (without vnfcInstanceId)`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if len(l.server().Commands()) != ran {

@@ -99,7 +99,7 @@ func terminate(c clusterShape) *operationPlan {
 // makeCluster creates the cluster and, at the same time, its load balancer.
 func (p *planner) makeCluster() {
 	found := p.findServer(p.Once(recordSettings))
-	reached := p.Each(slices.Concat(p.Masters, p.Workers), reach, found)
+	reached := p.Each(slices.Concat(p.ControlPlane, p.Workers), reach, found)
 	p.Chain(machine{}, []task{measureMTU, writeInventory, createCluster}, reached)
 	p.setUpBalancers(p.Balancers, found)
 	p.Each(p.Balancers, route, p.All())

@@ -7,8 +7,8 @@ import (
 
 // clusterShape is the input of a plan: the machines of the VNF, and how the operation changes them.
 type clusterShape struct {
-	Masters, Workers, Balancers []machine
-	Removed                     []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
+	ControlPlane, Workers, Balancers []machine
+	Removed                          []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole       bool // every machine is replaced
 	RollingBack bool // the machines that leave may not have joined the cluster
@@ -17,7 +17,7 @@ type clusterShape struct {
 // shapeOf returns the cluster of an operation.
 func shapeOf(op *vnflcm.Operation, p *clusterParam) clusterShape {
 	c := clusterShape{Whole: op.WholeVNF(), RollingBack: op.RollingBack, Removed: plan.AllRemoved(op),
-		Masters: plan.MachinesAt(op, p.Master.SSHCPName), Workers: plan.MachinesAt(op, p.Worker.SSHCPName)}
+		ControlPlane: plan.MachinesAt(op, p.Master.SSHCPName), Workers: plan.MachinesAt(op, p.Worker.SSHCPName)}
 	if p.Balancer != nil {
 		c.Balancers = plan.MachinesAt(op, p.Balancer.SSHCPName)
 	}

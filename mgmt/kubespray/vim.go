@@ -25,7 +25,7 @@ func runRegisterVIM(ctx context.Context, d *deployment, _ mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	return expiry.KeepEtcdCA(ctx, d.op, d.masters, etcdDir+"ca.pem", kubernetesDir+kubeDir+"etcd/ca.crt")
+	return expiry.KeepEtcdCA(ctx, d.op, d.controlPlane, etcdDir+"ca.pem", kubernetesDir+kubeDir+"etcd/ca.crt")
 }
 
 var _ vnflcm.VIMRenewer = (*Driver)(nil)
@@ -36,11 +36,11 @@ func (d *Driver) RenewVIM(ctx context.Context, op *vnflcm.Operation, vim vnflcm.
 	if err != nil {
 		return vim, was, err
 	}
-	masters, err := d.nodes(op, p.Cluster.Master.nodeParam, "master")
+	controlPlane, err := d.nodes(op, p.Cluster.Master.nodeParam, "master")
 	if err != nil {
 		return vim, was, err
 	}
-	return vimentry.RenewVIM(ctx, op, masters, vim, was)
+	return vimentry.RenewVIM(ctx, op, controlPlane, vim, was)
 }
 
 // apiPort is the port of the API server on a control-plane node (kubespray, kube_apiserver_port).
@@ -61,7 +61,7 @@ func (d *deployment) endpoint(ctx context.Context) (string, error) {
 		}
 		d.op.Log.WarnContext(ctx, "the load balancer is not registered: clients could not verify who answers there", "address", host, "error", err)
 	}
-	first := d.masters[0]
+	first := d.controlPlane[0]
 	host := first.IP.String()
 	if cp, has := first.CP(d.p.Master.ClusterCPName); has && cp.Address().IsValid() {
 		host = cp.Address().String()

@@ -60,12 +60,12 @@ const (
 // Script runs a package's script with Tacker's arguments, as the login user: -m and -w with the addresses of the
 // control-plane nodes and of the workers, separated by commas. The script has to install haproxy; its changes to
 // haproxy.cfg are overwritten.
-func (b *Balancer) Script(ctx context.Context, content io.Reader, masters, workers []netip.Addr, env map[string]string) error {
+func (b *Balancer) Script(ctx context.Context, content io.Reader, controlPlane, workers []netip.Addr, env map[string]string) error {
 	if err := b.machine.SSH.Upload(ctx, content, sshexec.File{Path: scriptFile, Mode: 0o755}); err != nil {
 		return err
 	}
 	return b.machine.SSH.Exec(ctx, sshexec.Command{
-		Argv: []string{"flock", "-o", scriptLock, "bash", scriptFile, "-m", list(masters), "-w", list(workers)},
+		Argv: []string{"flock", "-o", scriptLock, "bash", scriptFile, "-m", list(controlPlane), "-w", list(workers)},
 		Env:  maps.Clone(env), Secrets: secrets(env),
 	})
 }

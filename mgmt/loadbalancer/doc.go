@@ -3,7 +3,7 @@
 //
 //	lb := loadbalancer.On(node.SSH)
 //	err := lb.Install(ctx, proxy)
-//	err = lb.Put(ctx, "cluster/"+instanceID, loadbalancer.Cluster(0, masters, workers))
+//	err = lb.Put(ctx, "cluster/"+instanceID, loadbalancer.Cluster(0, controlPlane, workers))
 //	err = lb.Put(ctx, "cnf/"+other, loadbalancer.Part{Frontends: []loadbalancer.Frontend{
 //		{Name: "web", Port: 30080, To: []string{"masters", "workers"}, Toward: 30080},
 //	}})

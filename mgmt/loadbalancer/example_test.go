@@ -13,10 +13,10 @@ import (
 
 // What haproxy would do can be looked at without a machine.
 func ExampleConfig_Render() {
-	master := loadbalancer.Server{ID: "3f2a", Name: "master-10-10-0-4", Address: netip.MustParseAddr("10.10.0.4")}
+	controlPlaneNode := loadbalancer.Server{ID: "3f2a", Name: "master-10-10-0-4", Address: netip.MustParseAddr("10.10.0.4")}
 	worker := loadbalancer.Server{ID: "77c1", Name: "worker-10-10-0-7", Address: netip.MustParseAddr("10.10.0.7")}
 	config := loadbalancer.Config{Parts: map[string]loadbalancer.Part{
-		loadbalancer.ClusterOwner("a"): loadbalancer.Cluster(0, []loadbalancer.Server{master}, []loadbalancer.Server{worker}),
+		loadbalancer.ClusterOwner("a"): loadbalancer.Cluster(0, []loadbalancer.Server{controlPlaneNode}, []loadbalancer.Server{worker}),
 		loadbalancer.CNFOwner("b"): {Frontends: []loadbalancer.Frontend{
 			{Name: "shop.web", Port: 30080, To: []string{loadbalancer.Workers}, Toward: 30080},
 		}},
@@ -41,14 +41,14 @@ func ExampleConfig_Render() {
 
 // A worker leaves the cluster: first it gets no new connection, then it is forgotten.
 func ExampleBalancer_Drain() {
-	leave := func(ctx context.Context, host *sshexec.Host, masters, others []loadbalancer.Server, worker loadbalancer.Server) error {
+	leave := func(ctx context.Context, host *sshexec.Host, controlPlane, others []loadbalancer.Server, worker loadbalancer.Server) error {
 		lb := loadbalancer.On(host)
 		left, err := lb.Drain(ctx, []string{worker.ID}, time.Minute)
 		if err != nil {
 			return err
 		}
 		fmt.Printf("%d connections end with %s\n", left, worker.Name)
-		return lb.Put(ctx, loadbalancer.ClusterOwner("a"), loadbalancer.Cluster(0, masters, others))
+		return lb.Put(ctx, loadbalancer.ClusterOwner("a"), loadbalancer.Cluster(0, controlPlane, others))
 	}
 	_ = leave
 }

@@ -238,5 +238,5 @@ func servers(names ...string) (out []loadbalancer.Server) {
 
 func service(name string, port int) loadbalancer.Part {
 	return loadbalancer.Part{Frontends: []loadbalancer.Frontend{
-		{Name: name, Port: port, To: []string{loadbalancer.Masters, loadbalancer.Workers}, Toward: port, Check: loadbalancer.CheckTCP}}}
+		{Name: name, Port: port, To: []string{loadbalancer.ControlPlane, loadbalancer.Workers}, Toward: port, Check: loadbalancer.CheckTCP}}}
 }

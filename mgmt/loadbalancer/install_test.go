@@ -73,9 +73,9 @@ echo '# of the script' | sudo tee /etc/haproxy/haproxy.cfg >/dev/null
 	if err := s.host.FS().MkdirAll("/etc/haproxy", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	masters := []netip.Addr{netip.MustParseAddr("10.10.0.1"), netip.MustParseAddr("::ffff:10.10.0.2")}
+	controlPlane := []netip.Addr{netip.MustParseAddr("10.10.0.1"), netip.MustParseAddr("::ffff:10.10.0.2")}
 	for range 2 {
-		err := s.Script(t.Context(), strings.NewReader(script), masters, []netip.Addr{netip.MustParseAddr("2001:db8::7")}, map[string]string{"http_proxy": "http://u:canary@p"})
+		err := s.Script(t.Context(), strings.NewReader(script), controlPlane, []netip.Addr{netip.MustParseAddr("2001:db8::7")}, map[string]string{"http_proxy": "http://u:canary@p"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ echo '# of the script' | sudo tee /etc/haproxy/haproxy.cfg >/dev/null
 			t.Errorf("%q, %q", got, s.servers(8383))
 		}
 	}
-	err := s.Script(t.Context(), strings.NewReader("echo $http_proxy >&2; exit 3"), masters, nil, map[string]string{"http_proxy": "http://u:canary@p"})
+	err := s.Script(t.Context(), strings.NewReader("echo $http_proxy >&2; exit 3"), controlPlane, nil, map[string]string{"http_proxy": "http://u:canary@p"})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); !ok || exit.Code != 3 || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
@@ -106,8 +106,8 @@ func TestSampleScript(t *testing.T) {
 	for want, missing := range map[string][]string{"": nil, "iproute2": {"ss"}, "haproxy iproute2": {"haproxy", "ss"}} {
 		s.missing = missing
 		before := len(s.host.Commands())
-		master := []netip.Addr{netip.MustParseAddr("10.10.0.1")}
-		if err := s.Script(t.Context(), bytes.NewReader(script), master, master, map[string]string{"http_proxy": "http://u:canary@p", "https_proxy": "http://p", "no_proxy": "x"}); err != nil {
+		controlPlaneNode := []netip.Addr{netip.MustParseAddr("10.10.0.1")}
+		if err := s.Script(t.Context(), bytes.NewReader(script), controlPlaneNode, controlPlaneNode, map[string]string{"http_proxy": "http://u:canary@p", "https_proxy": "http://p", "no_proxy": "x"}); err != nil {
 			t.Fatal(err)
 		}
 		got := ""

@@ -33,14 +33,14 @@ const (
 // Part is the configuration of one owner: a cluster has its API, a CNF its services. A part may name groups of another
 // owner: the services of a CNF follow the nodes of the cluster.
 type Part struct {
-	Groups    map[string][]Server `json:"groups,omitempty"` // by name, such as masters, workers
+	Groups    map[string][]Server `json:"groups,omitempty"` // by name, such as ControlPlane and Workers
 	Frontends []Frontend          `json:"frontends,omitempty"`
 }
 
-// The groups in the part of a cluster.
+// The groups in the part of a cluster. Configuration files of load balancers have these names.
 const (
-	Masters = "masters"
-	Workers = "workers"
+	ControlPlane = "masters"
+	Workers      = "workers"
 )
 
 // DefaultPort is the default port of a cluster's API, as in Tacker.
@@ -50,10 +50,10 @@ const DefaultPort = 8383
 const apiPort = 6443
 
 // Cluster returns the Part that leads clients to a Kubernetes cluster: its API at a port of the load balancer (0: DefaultPort), and the
-// groups Masters and Workers.
-func Cluster(port int, masters, workers []Server) Part {
+// groups ControlPlane and Workers.
+func Cluster(port int, controlPlane, workers []Server) Part {
 	return Part{
-		Groups:    map[string][]Server{Masters: masters, Workers: workers},
-		Frontends: []Frontend{{Name: "kubernetes", Port: cmp.Or(port, DefaultPort), To: []string{Masters}, Toward: apiPort, Check: CheckAPI}},
+		Groups:    map[string][]Server{ControlPlane: controlPlane, Workers: workers},
+		Frontends: []Frontend{{Name: "kubernetes", Port: cmp.Or(port, DefaultPort), To: []string{ControlPlane}, Toward: apiPort, Check: CheckAPI}},
 	}
 }

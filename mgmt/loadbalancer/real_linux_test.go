@@ -73,10 +73,10 @@ func TestRealCheck(t *testing.T) {
 // realSite is a machine whose haproxy is the real one, which runs here as an ordinary user and listens on loopback.
 type realSite struct {
 	*site
-	program, dir string
-	master       *exec.Cmd
-	ended        chan struct{}
-	mu           sync.Mutex
+	program, dir     string
+	controlPlaneNode *exec.Cmd
+	ended            chan struct{}
+	mu               sync.Mutex
 }
 
 func newRealSite(t *testing.T) *realSite {
@@ -147,23 +147,23 @@ func (r *realSite) systemctl(_ context.Context, p *sshtest.Process) int {
 	if err := os.WriteFile(file, r.local(text), 0o644); err != nil { //nolint:gosec // the ordinary user reads it
 		return fail(p, 1, err.Error())
 	}
-	if r.master != nil {
+	if r.controlPlaneNode != nil {
 		// as ExecReload of haproxy.service
-		if err := r.master.Process.Signal(syscall.SIGUSR2); err != nil {
+		if err := r.controlPlaneNode.Process.Signal(syscall.SIGUSR2); err != nil {
 			return fail(p, 1, err.Error())
 		}
 		return 0
 	}
 	//nolint:gosec,noctx // the program of this machine; it ends with the test
-	r.master = exec.Command(r.program, "-W", "-f", file, "-p", filepath.Join(r.dir, "pid"), "-S", filepath.Join(r.dir, "master.sock"))
-	r.master.SysProcAttr = ordinary()
-	r.master.Stdout, r.master.Stderr = io.Discard, io.Discard
-	if err := r.master.Start(); err != nil {
+	r.controlPlaneNode = exec.Command(r.program, "-W", "-f", file, "-p", filepath.Join(r.dir, "pid"), "-S", filepath.Join(r.dir, "master.sock"))
+	r.controlPlaneNode.SysProcAttr = ordinary()
+	r.controlPlaneNode.Stdout, r.controlPlaneNode.Stderr = io.Discard, io.Discard
+	if err := r.controlPlaneNode.Start(); err != nil {
 		return fail(p, 1, err.Error())
 	}
 	go func() {
 		defer close(r.ended)
-		_ = r.master.Wait()
+		_ = r.controlPlaneNode.Wait()
 	}()
 	return 0
 }
@@ -171,8 +171,8 @@ func (r *realSite) systemctl(_ context.Context, p *sshtest.Process) int {
 func (r *realSite) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.master != nil {
-		_ = r.master.Process.Signal(syscall.SIGTERM)
+	if r.controlPlaneNode != nil {
+		_ = r.controlPlaneNode.Process.Signal(syscall.SIGTERM)
 		<-r.ended
 	}
 }

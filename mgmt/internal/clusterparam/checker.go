@@ -51,8 +51,8 @@ func (c *Checker) Place(path string, n Place) {
 }
 
 // Workers checks that workers and control-plane nodes are different VDUs.
-func (c *Checker) Workers(masterCP, workerCP string) {
-	if vdu := c.Op.VDUOf(masterCP); vdu != "" && vdu == c.Op.VDUOf(workerCP) {
+func (c *Checker) Workers(controlPlaneCP, workerCP string) {
+	if vdu := c.Op.VDUOf(controlPlaneCP); vdu != "" && vdu == c.Op.VDUOf(workerCP) {
 		c.Fault("worker_node.ssh_cp_name", workerCP, "is of VDU "+vdu+", whose machines are control-plane nodes")
 	}
 }

@@ -42,11 +42,11 @@ type Cluster struct {
 	Allow    outbound.Policy // judges the addresses of the servers, beside the pool
 	Parallel int             // how many servers are asked at once
 
-	Masters  []mgmt.Node
-	CP, NIC  string // connection points of the control-plane nodes: for SSH, and with the address for other nodes; default of NIC: CP
-	Endpoint string // host of the API outside of the VNF, a name or an address; empty: the API is at an address of the VNF
-	Names    Names
-	EtcdFile func(mgmt.Node) string // name of the certificate of etcd on a node
+	ControlPlane []mgmt.Node
+	CP, NIC      string // connection points of the control-plane nodes: for SSH, and with the address for other nodes; default of NIC: CP
+	Endpoint     string // host of the API outside of the VNF, a name or an address; empty: the API is at an address of the VNF
+	Names        Names
+	EtcdFile     func(mgmt.Node) string // name of the certificate of etcd on a node
 }
 
 // Names are the names of certificates that all nodes have.
@@ -108,7 +108,7 @@ func (c Cluster) servers(ctx context.Context, e entry) (out []*server, err error
 	if err := c.Op.State().Get(ctx, etcdCAKey, &etcdCA); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
 		return nil, err
 	}
-	for _, n := range c.Masters {
+	for _, n := range c.ControlPlane {
 		of := func(name string) vnflcm.Certificate { return vnflcm.Certificate{On: n.ID, Machine: n.Name, Name: name} }
 		out = append(out,
 			&server{Certificate: of(c.Names.APIServer), what: "the API server of " + n.Name, addr: at(n, c.CP, apiPort), authority: e.ca},

@@ -136,9 +136,9 @@ func withCredentials(info vnflcm.VimConnectionInfo, c cluster.Credentials) (vnfl
 
 // RenewVIM requests a new token for the account that RegisterVIM has created. It uses only control-plane nodes whose host
 // key an earlier operation has recorded: a node that an operation is adding now must be verified by that operation first.
-func RenewVIM(ctx context.Context, op *vnflcm.Operation, masters []mgmt.Node, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
+func RenewVIM(ctx context.Context, op *vnflcm.Operation, controlPlane []mgmt.Node, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
 	var known []mgmt.Node
-	for _, n := range masters {
+	for _, n := range controlPlane {
 		key, err := mgmt.HostKey(ctx, op, n.ResourceID)
 		if err != nil {
 			return vim, was, err

@@ -29,7 +29,7 @@ type BalancingLimits struct {
 }
 
 // Lead has the nodes to which load balancers forward: Masters for the API, Workers for services.
-type Lead struct{ Masters, Workers []mgmt.Node }
+type Lead struct{ ControlPlane, Workers []mgmt.Node }
 
 // Install installs a load balancer from packages of the distribution or, if script is set, by the package's script, which
 // gets the addresses of the nodes. It is the step "load-balancer". env has the proxy for fetching packages
@@ -44,7 +44,7 @@ func (b Balancing) Install(ctx context.Context, n mgmt.Node, script string, node
 			return err
 		}
 		defer func() { _ = content.Close() }() // the file was only read
-		return loadbalancer.On(n.SSH).Script(ctx, content, ips(nodes.Masters), ips(nodes.Workers), env)
+		return loadbalancer.On(n.SSH).Script(ctx, content, ips(nodes.ControlPlane), ips(nodes.Workers), env)
 	})
 }
 
@@ -62,7 +62,7 @@ func (b Balancing) Route(ctx context.Context, step string, n mgmt.Node, to Lead)
 
 // Lead configures a load balancer as Route does. It is no step.
 func (b Balancing) Lead(ctx context.Context, n mgmt.Node, to Lead) error {
-	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.Masters), Servers(to.Workers))
+	part := loadbalancer.Cluster(loadbalancer.DefaultPort, Servers(to.ControlPlane), Servers(to.Workers))
 	return loadbalancer.On(n.SSH).Put(ctx, loadbalancer.ClusterOwner(b.Op.InstanceID), part)
 }
 

@@ -4,7 +4,7 @@
 // First decide whether the cluster keeps its quorum without the members, then remove them in the order that PlanRemoval
 // returns:
 //
-//	client, err := etcd.Open(etcd.Config{Endpoint: "https://10.0.0.11:2379", TLS: tls, Dial: master.DialContext})
+//	client, err := etcd.Open(etcd.Config{Endpoint: "https://10.0.0.11:2379", TLS: tls, Dial: node.DialContext})
 //	defer client.Close()
 //	members, err := client.Members(ctx, nil)
 //	order, err := etcd.PlanRemoval(members, dead.ID)

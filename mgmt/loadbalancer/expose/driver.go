@@ -190,7 +190,7 @@ func partOf(ports []vnflcm.NodePort) (part loadbalancer.Part, left []vnflcm.Node
 			name += "." + p.Port
 		}
 		part.Frontends = append(part.Frontends, loadbalancer.Frontend{
-			Name: name, Port: p.NodePort, To: []string{loadbalancer.Masters, loadbalancer.Workers}, Toward: p.NodePort, Check: loadbalancer.CheckTCP,
+			Name: name, Port: p.NodePort, To: []string{loadbalancer.ControlPlane, loadbalancer.Workers}, Toward: p.NodePort, Check: loadbalancer.CheckTCP,
 		})
 	}
 	return part, left

@@ -38,7 +38,7 @@ const (
 // Serve configures haproxy and keepalived on a node to serve the API of these control-plane nodes. It writes each
 // configuration as a whole, lets the program check it before it replaces the old one, and reloads the program, so that
 // connections continue.
-func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
+func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
 	place, err := placeOf(ctx, n, v.Address)
 	if err != nil {
 		return err
@@ -46,10 +46,10 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.N
 	if err := linux.On(n.SSH).Write(ctx, aliveScript, []byte(alive), 0o755); err != nil {
 		return err
 	}
-	if err := v.writeHaproxy(ctx, n, masters); err != nil {
+	if err := v.writeHaproxy(ctx, n, controlPlane); err != nil {
 		return err
 	}
-	vrrp := vrrpConfig{VirtualAddress: v, node: n, masters: masters, place: place}
+	vrrp := vrrpConfig{VirtualAddress: v, node: n, controlPlane: controlPlane, place: place}
 	if err := replaceChecked(ctx, n, keepalivedFile, []byte(vrrp.String()), 0o600, "keepalived", "-t", "-f"); err != nil {
 		return err
 	}
@@ -63,15 +63,15 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, masters []mgmt.N
 }
 
 // Lead makes haproxy of a node forward clients to these control-plane nodes. keepalived stays as it is, and the address where it is.
-func (v VirtualAddress) Lead(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
-	if err := v.writeHaproxy(ctx, n, masters); err != nil {
+func (v VirtualAddress) Lead(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
+	if err := v.writeHaproxy(ctx, n, controlPlane); err != nil {
 		return err
 	}
 	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "haproxy")
 }
 
-func (v VirtualAddress) writeHaproxy(ctx context.Context, n mgmt.Node, masters []mgmt.Node) error {
-	conf, err := v.haproxy(masters)
+func (v VirtualAddress) writeHaproxy(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
+	conf, err := v.haproxy(controlPlane)
 	if err != nil {
 		return err
 	}
@@ -92,17 +92,17 @@ func replaceChecked(ctx context.Context, n mgmt.Node, path string, content []byt
 
 // haproxy returns the configuration of haproxy that forwards clients of the API to these control-plane nodes, as the load
 // balancer of a VNF does.
-func (v VirtualAddress) haproxy(masters []mgmt.Node) ([]byte, error) {
+func (v VirtualAddress) haproxy(controlPlane []mgmt.Node) ([]byte, error) {
 	return loadbalancer.Config{
-		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(Port, vnfbalancer.Servers(masters), nil)},
+		Parts: map[string]loadbalancer.Part{"cluster": loadbalancer.Cluster(Port, vnfbalancer.Servers(controlPlane), nil)},
 		IPv6:  v.Address.Is6(), AlivePort: alivePort,
 	}.Render()
 }
 
 // Render returns the configurations of haproxy and keepalived for a node. addresses is what "ip -o addr show" prints on the
 // node.
-func (v VirtualAddress) Render(n mgmt.Node, masters []mgmt.Node, addresses string) (haproxy, keepalived string, found bool, err error) {
+func (v VirtualAddress) Render(n mgmt.Node, controlPlane []mgmt.Node, addresses string) (haproxy, keepalived string, found bool, err error) {
 	device, bits, found := FindPlace(addresses, v.Address)
-	conf, err := v.haproxy(masters)
-	return string(conf), vrrpConfig{VirtualAddress: v, node: n, masters: masters, place: place{device, bits}}.String(), found, err
+	conf, err := v.haproxy(controlPlane)
+	return string(conf), vrrpConfig{VirtualAddress: v, node: n, controlPlane: controlPlane, place: place{device, bits}}.String(), found, err
 }

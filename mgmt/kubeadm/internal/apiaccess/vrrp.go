@@ -71,15 +71,15 @@ read -r -t 2 status <&3
 // vrrpConfig has the values of a keepalived.conf.
 type vrrpConfig struct {
 	VirtualAddress
-	node    mgmt.Node
-	masters []mgmt.Node
-	place   place
+	node         mgmt.Node
+	controlPlane []mgmt.Node
+	place        place
 }
 
 // priority differs for each node. If several nodes start at the same time, the one with the highest priority takes the
 // address.
 func (c vrrpConfig) priority() int {
-	for i, m := range c.masters {
+	for i, m := range c.controlPlane {
 		if m.ID == c.node.ID {
 			return 200 - i
 		}
@@ -93,7 +93,7 @@ func (c vrrpConfig) priority() int {
 // (github.com/acassen/keepalived/issues/2617).
 func (c vrrpConfig) String() string {
 	var peers strings.Builder
-	for _, m := range c.masters {
+	for _, m := range c.controlPlane {
 		if m.ID != c.node.ID {
 			fmt.Fprintf(&peers, "        %s\n", m.IP)
 		}

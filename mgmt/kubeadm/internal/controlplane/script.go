@@ -21,7 +21,7 @@ type Script struct {
 	Open func(name string) (io.ReadCloser, error) // opens files of the package
 	// Masters are the control-plane nodes. The first one initialises the cluster: Tacker's scripts run kubeadm init on the
 	// node whose address is first in the list.
-	Masters                  []mgmt.Node
+	ControlPlane             []mgmt.Node
 	API                      string // host of the API
 	PodSubnet, ServiceSubnet string
 	Env                      map[string]string // the proxy of the nodes
@@ -56,7 +56,7 @@ const keptOutput = 1 << 20
 // Init implements Program. It ignores the token that the script prints.
 func (s Script) Init(ctx context.Context, n mgmt.Node) error {
 	out, faults := linux.Tail{Most: keptOutput}, linux.Tail{Most: keptOutput}
-	if err := s.run(ctx, n, s.masterArgs(), nil, &out, &faults); err != nil {
+	if err := s.run(ctx, n, s.controlPlaneArgs(), nil, &out, &faults); err != nil {
 		return err
 	}
 	for _, label := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {
@@ -89,9 +89,9 @@ func Line(out, label string) string {
 }
 
 // masterArgs returns the arguments of the script that are the same for all control-plane nodes.
-func (s Script) masterArgs() []string {
+func (s Script) controlPlaneArgs() []string {
 	var ips []string
-	for _, m := range s.Masters {
+	for _, m := range s.ControlPlane {
 		ips = append(ips, m.IP.String())
 	}
 	return []string{"-m", strings.Join(ips, ","), "-i", s.API, "-p", s.PodSubnet, "-a", s.ServiceSubnet}
@@ -103,7 +103,7 @@ func (s Script) Join(ctx context.Context, n mgmt.Node, b Bootstrap, c Credential
 	join := []string{"-t", c.Token, "-s", strings.TrimPrefix(b.CAHash, "sha256:")}
 	secrets := []string{c.Token}
 	if controlPlane {
-		return s.run(ctx, n, slices.Concat(s.masterArgs(), join, []string{"-k", c.CertificateKey}), append(secrets, c.CertificateKey), nil, nil)
+		return s.run(ctx, n, slices.Concat(s.controlPlaneArgs(), join, []string{"-k", c.CertificateKey}), append(secrets, c.CertificateKey), nil, nil)
 	}
 	return s.run(ctx, n, slices.Concat([]string{"-w", n.IP.String(), "-i", s.API}, join), secrets, nil, nil)
 }
@@ -114,7 +114,7 @@ func (s Script) run(ctx context.Context, n mgmt.Node, args, secrets []string, st
 		env = map[string]string{}
 	}
 	env["ha_flag"] = "False"
-	if len(s.Masters) > 1 {
+	if len(s.ControlPlane) > 1 {
 		env["ha_flag"] = "True"
 	}
 	if http := s.httpRegistries(); http != "" {

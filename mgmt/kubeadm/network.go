@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed" // the manifest
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
@@ -55,16 +57,16 @@ func (p *clusterParam) usesFlannel() bool { return p.CNIManifestPath == "" && p.
 
 // networkManifest returns the manifest of the pod network: the package's, or flannel's. It returns nil if the script sets
 // up the network.
-func (d *environment) networkManifest() ([]byte, error) {
+func (e *environment) networkManifest() ([]byte, error) {
 	switch {
-	case d.p.CNIManifestPath != "":
-		name, err := d.op.Package.Artifact(d.p.CNIManifestPath)
+	case e.p.CNIManifestPath != "":
+		name, err := e.op.Package.Artifact(e.p.CNIManifestPath)
 		if err != nil {
 			return nil, err
 		}
-		return fs.ReadFile(d.op.Package, name)
-	case d.p.usesFlannel():
-		return d.p.flannelManifest()
+		return fs.ReadFile(e.op.Package, name)
+	case e.p.usesFlannel():
+		return e.p.flannelManifest()
 	default:
 		return nil, nil
 	}
@@ -135,4 +137,12 @@ func (p *clusterParam) flannelNetwork() (string, error) {
 	}
 	text, err := json.Marshal(conf)
 	return string(text), err
+}
+
+func runApplyNetwork(ctx context.Context, e *environment, _ mgmt.Node) error {
+	manifest, err := e.networkManifest()
+	if err != nil {
+		return err
+	}
+	return e.kube.Apply(ctx, manifest)
 }

@@ -2,8 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"errors"
-	"net/netip"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -12,69 +10,15 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// checkMasters refuses to heal single control-plane nodes if no other one would remain to serve the cluster, or if one of
-// them has the address of the API.
-func (p *parameters) checkMasters(op *vnflcm.Operation) error {
-	var masters, targets []vnflcm.VNFC
-	for _, v := range op.VNFCs {
-		if _, isMaster := v.CP(p.Cluster.Master.SSHCPName); !isMaster {
-			continue
-		}
-		masters = append(masters, v)
-		if slices.ContainsFunc(op.HealTargets(), func(t vnflcm.VNFC) bool { return t.ID == v.ID }) {
-			targets = append(targets, v)
-		}
-	}
-	var faults []error
-	for _, v := range targets {
-		reason := ""
-		switch {
-		case len(masters) == 1:
-			reason = "is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster"
-		case len(targets) == len(masters):
-			reason = "would go with all other control-plane nodes, and the cluster's data with them: heal the whole VNF, or some of them at a time"
-		case p.endpointOn(op, masters[0], v):
-			reason = "has the address of the API, which no node could reach while it is replaced: heal the whole VNF, " +
-				"and let cluster_cp_name be a virtual address or a load balancer's"
-		default:
-			continue
-		}
-		faults = append(faults, &vnflcm.ParamError{Path: "vnfcInstanceId", Value: v.ID, Reason: reason})
-	}
-	return errors.Join(faults...)
-}
-
-// endpointOn reports whether the address of the API is an address of the machine v. It looks for the address as
-// findEndpoint does.
-func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
-	if p.Cluster.Balancer != nil {
-		return false
-	}
-	var api netip.Addr
-	if endpoint := p.Cluster.APIEndpoint; endpoint != "" {
-		host, _, _ := splitEndpoint(endpoint)
-		api, _ = netip.ParseAddr(host) // a host name belongs to a load balancer outside of the VNF
-	} else {
-		for _, cp := range slices.Backward(slices.Concat(op.ConnectionPoints, first.CPs)) {
-			if cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0 {
-				api = cp.Fixed[0]
-			}
-		}
-	}
-	return api.IsValid() && slices.ContainsFunc(v.CPs, func(cp vnflcm.ConnectionPoint) bool {
-		return cp.Floating == api || slices.Contains(cp.Fixed, api)
-	})
-}
-
 // etcd returns the etcd of the cluster. Requests go through control-plane nodes that stay.
-func (d *environment) etcd() members.Etcd { return members.Etcd{Ask: d.up, Op: d.op} }
+func (e *environment) etcd() members.Etcd { return members.Etcd{Ask: e.up, Op: e.op} }
 
 // runDecideQuorum decides whether etcd keeps its quorum without all control-plane nodes that will be replaced, since
 // heal_start removes all of their members. It runs before anything is changed. Its result is the order in which the nodes
 // leave, as ids of VNFCs, so that a resumed operation uses the same order.
 func runDecideQuorum(ctx context.Context, e *environment, _ mgmt.Node) error {
 	ids, err := vnflcm.Run(ctx, e.op, vnflcm.Step[[]string]{Name: "quorum", Do: func(ctx context.Context) ([]string, error) {
-		return e.etcd().Order(ctx, e.replaced(e.masters))
+		return e.etcd().Order(ctx, e.replaced(e.controlPlane))
 	}})
 	e.order.Set("", ids)
 	return err
@@ -119,10 +63,10 @@ func removeMemberOf(ctx context.Context, e *environment, n mgmt.Node) error {
 // runAwaitMembers waits until etcd has a healthy voting member on a node and each control-plane node before it.
 func runAwaitMembers(ctx context.Context, e *environment, n mgmt.Node) error {
 	joined := slices.Clone(e.up)
-	for _, m := range e.replaced(e.masters) {
+	for _, m := range e.replaced(e.controlPlane) {
 		if joined = append(joined, m); m.ID == n.ID {
 			break
 		}
 	}
-	return e.etcd().Await(ctx, joined, clusternodes.Without(e.masters, joined))
+	return e.etcd().Await(ctx, joined, clusternodes.Without(e.controlPlane, joined))
 }
