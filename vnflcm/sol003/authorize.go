@@ -11,6 +11,9 @@ type Principal struct {
 	// Tenant is the tenant whose instances the sender may use. The instances that the sender creates belong to this tenant.
 	// "": the sender may use all instances, and creates some that belong to no tenant.
 	Tenant string
+	// Role limits what the sender may do. "": the sender has every right that its Tenant leaves, as RoleAdmin. A function
+	// that finds roles in credentials returns ErrForbidden for a sender without one (see FindRole).
+	Role Role
 }
 
 // Errors of Options.Authorize.

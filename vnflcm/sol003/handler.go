@@ -100,26 +100,36 @@ func NewHandler(m Manager, o Options) (http.Handler, error) {
 type route struct {
 	pattern string
 	api     *apiVersion // nil outside of the versions
+	changes Role        // that methods other than GET and HEAD need
 	methods methods
 }
 
-// routes returns what the handler serves.
+// role is the role that a request with this method needs.
+func (r route) role(method string) Role {
+	if method == http.MethodGet || method == http.MethodHead {
+		return RoleReader
+	}
+	return r.changes
+}
+
+// routes returns what the handler serves. The role is the one that changes need.
 func (o Options) routes() []route {
-	list := []route{{"/", nil, nil}, {"/vnflcm" + apiVersionsPath, nil, methods{http.MethodGet: (*call).apiVersions}}}
-	add := func(prefix string, api *apiVersion, served map[string]methods) {
+	list := []route{{"/", nil, RoleOperator, nil}, {"/vnflcm" + apiVersionsPath, nil, RoleOperator, methods{http.MethodGet: (*call).apiVersions}}}
+	add := func(prefix string, api *apiVersion, changes Role, served map[string]methods) {
 		for pattern, m := range served {
-			list = append(list, route{prefix + pattern, api, m})
+			list = append(list, route{prefix + pattern, api, changes, m})
 		}
 	}
 	for _, api := range []*apiVersion{version1, version2} {
-		list = append(list, route{api.prefix() + "/", api, nil})
-		add(api.prefix(), api, resources)
+		list = append(list, route{api.prefix() + "/", api, RoleOperator, nil})
+		add(api.prefix(), api, RoleOperator, resources)
 		if o.Subscriptions != nil {
-			add(api.prefix(), api, subscriptionResources)
+			add(api.prefix(), api, RoleOperator, subscriptionResources)
 		}
 	}
-	add(previewPrefix, nil, previewResources)
-	add(maintenancePrefix, nil, maintenanceResources)
+	// A preview changes nothing. It needs the role of the operation because drivers ask the VIM that the body names.
+	add(previewPrefix, nil, RoleOperator, previewResources)
+	add(maintenancePrefix, nil, RoleOperator, maintenanceResources)
 	return list
 }
 
@@ -201,7 +211,7 @@ func (h *handler) handle(served route) {
 	h.mux.HandleFunc(served.pattern, func(w http.ResponseWriter, r *http.Request) {
 		who, _ := r.Context().Value(principalKey{}).(Principal)
 		c := &call{handler: h, api: served.api, who: who, w: w, r: r}
-		if err := c.serve(served.methods); err != nil {
+		if err := c.serve(served); err != nil {
 			c.fail(r.Context(), err)
 		}
 	})
@@ -231,21 +241,25 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve checks what holds for every resource, and answers the request.
-func (c *call) serve(m methods) error {
+// serve checks what holds for every resource, and answers the request. The role of the sender is checked before anything is
+// looked up: the answer does not depend on what exists.
+func (c *call) serve(served route) error {
 	if err := c.checkVersion(); err != nil {
 		return err
 	}
-	if m == nil {
+	if served.methods == nil {
 		return errNoResource
 	}
 	method := c.r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	answer := m[method]
+	answer := served.methods[method]
 	if answer == nil {
-		return &statusError{status: http.StatusMethodNotAllowed, detail: "the resource has no such method", header: http.Header{"Allow": {m.allowed()}}}
+		return &statusError{status: http.StatusMethodNotAllowed, detail: "the resource has no such method", header: http.Header{"Allow": {served.methods.allowed()}}}
+	}
+	if needed := served.role(method); !c.who.Role.Allows(needed) {
+		return &statusError{status: http.StatusForbidden, detail: "this needs the role " + string(needed)}
 	}
 	// The answers to PATCH and DELETE are empty: Tacker's client accepts only application/merge-patch+json for a PATCH.
 	if hasDocument := method != http.MethodPatch && method != http.MethodDelete; hasDocument && !accepts(c.r.Header.Values("Accept")) {

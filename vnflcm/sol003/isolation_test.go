@@ -96,8 +96,34 @@ type own struct {
 // tenants are a VNFM with two tenants.
 type tenants struct {
 	*vnfm
-	reads *readCounter
-	a, b  *own
+	options sol003.Options
+	reads   *readCounter
+	a, b    *own
+}
+
+// rowsOf returns the row of each route in a table that has one row for both versions. It is an error of the test if a route has no row.
+func rowsOf[R any](t *testing.T, o sol003.Options, table map[string]R) map[string]R {
+	t.Helper()
+	rows, used := map[string]R{}, map[string]bool{}
+	for _, r := range sol003.Routes(o) {
+		name := r
+		for _, api := range versions {
+			name = strings.Replace(name, "/vnflcm/"+api+"/", "/vnflcm/{v}/", 1)
+		}
+		used[name] = true
+		row, exists := table[name]
+		if !exists {
+			t.Errorf("%s has no row in the table: add one", r)
+			continue
+		}
+		rows[r] = row
+	}
+	for name := range table {
+		if !used[name] {
+			t.Errorf("%s is in the table and does not exist", name)
+		}
+	}
+	return rows
 }
 
 // readCounter is a Store that counts the reads of records that requests name.
@@ -133,12 +159,13 @@ func newTenants(t *testing.T, sends bool) *tenants {
 	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) {
 		c.Store, c.Packages = x.reads, vnflcm.DirPackages(dir)
 	}, sol003.Options{PageSize: 1, Authorize: func(r *http.Request) (sol003.Principal, error) {
-		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
+		return sol003.Principal{Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}, nil
 	}}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
 		n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
 		if o.Subscriptions = n; sends {
 			send(t, n)
 		}
+		x.options = *o
 		return m
 	})
 	must(t, os.CopyFS(filepath.Join(dir, "toy"), toyPackage))
@@ -233,18 +260,7 @@ func headers() []http.Header {
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	x := newTenants(t, false)
-	rows := map[string]bool{}
-	for _, r := range sol003.Routes(sol003.Options{Subscriptions: notify.New(x.Manager, notify.Options{})}) {
-		name := r
-		for _, api := range versions {
-			name = strings.Replace(name, "/vnflcm/"+api+"/", "/vnflcm/{v}/", 1)
-		}
-		rows[name] = true
-		row, exists := isolation[name]
-		if !exists {
-			t.Errorf("%s has no row in the table: add what it names", r)
-			continue
-		}
+	for r, row := range rowsOf(t, x.options, isolation) {
 		method, pattern, _ := strings.Cut(r, " ")
 		for _, c := range [][2]*own{{x.a, x.b}, {x.b, x.a}} {
 			who, other := c[0], c[1]
@@ -257,11 +273,6 @@ func TestIsolation(t *testing.T) {
 				x.wantUnknown(who, other, method, pattern, row.names, row.body)
 			case creation: // see the other tests
 			}
-		}
-	}
-	for name := range isolation {
-		if !rows[name] {
-			t.Errorf("%s is in the table and does not exist", name)
 		}
 	}
 	for _, o := range []*own{x.a, x.b} {

@@ -1,0 +1,117 @@
+package sol003_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+)
+
+// neededRoles has a row for every route: the role that a request needs.
+var neededRoles = map[string]sol003.Role{
+	"GET /vnflcm/api_versions":     sol003.RoleReader,
+	"GET /vnflcm/{v}/api_versions": sol003.RoleReader,
+
+	"POST /vnflcm/{v}/vnf_instances":        sol003.RoleOperator,
+	"GET /vnflcm/{v}/vnf_instances":         sol003.RoleReader,
+	"GET /vnflcm/{v}/vnf_instances/{id}":    sol003.RoleReader,
+	"PATCH /vnflcm/{v}/vnf_instances/{id}":  sol003.RoleOperator,
+	"DELETE /vnflcm/{v}/vnf_instances/{id}": sol003.RoleOperator,
+
+	"POST /vnflcm/{v}/vnf_instances/{id}/instantiate":        sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale":              sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale_to_level":     sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/heal":               sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/terminate":          sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_ext_conn":    sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":     sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": sol003.RoleOperator,
+
+	"GET /vnflcm/{v}/vnf_lcm_op_occs":                sol003.RoleReader,
+	"GET /vnflcm/{v}/vnf_lcm_op_occs/{id}":           sol003.RoleReader,
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/retry":    sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/rollback": sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/fail":     sol003.RoleOperator,
+	"POST /vnflcm/{v}/vnf_lcm_op_occs/{id}/cancel":   sol003.RoleOperator,
+
+	"POST /vnflcm/{v}/subscriptions":        sol003.RoleOperator,
+	"GET /vnflcm/{v}/subscriptions":         sol003.RoleReader,
+	"GET /vnflcm/{v}/subscriptions/{id}":    sol003.RoleReader,
+	"DELETE /vnflcm/{v}/subscriptions/{id}": sol003.RoleOperator,
+
+	"POST /preview/v1/vnf_instances/{id}/instantiate":            sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/scale":                  sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/heal":                   sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/terminate":              sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     sol003.RoleOperator,
+	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": sol003.RoleOperator,
+	"GET /maintenance/v1/vnf_instances/{id}/certificates":        sol003.RoleReader,
+}
+
+// TestRoles sends every request with every role. A request whose role does not suffice is answered before anything is looked up.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	x := newTenants(t, false)
+	for r, needed := range rowsOf(t, x.options, neededRoles) {
+		method, pattern, _ := strings.Cut(r, " ")
+		for role, includes := range map[sol003.Role][]sol003.Role{
+			sol003.RoleReader: {sol003.RoleReader}, sol003.RoleOperator: {sol003.RoleReader, sol003.RoleOperator}, "Admin": nil, "none": nil,
+			sol003.RoleAdmin: {sol003.RoleReader, sol003.RoleOperator, sol003.RoleAdmin}, "": {sol003.RoleReader, sol003.RoleOperator, sol003.RoleAdmin},
+		} {
+			if slices.Contains(includes, needed) {
+				if answer := x.withRole(role, method, pattern, "00000000-0000-4000-8000-ffffffffffff"); strings.HasPrefix(answer, "403") {
+					t.Errorf("%s by %q: %s", r, role, answer)
+				}
+				continue
+			}
+			answers := map[string]bool{}
+			for _, id := range slices.Concat([]string{"00000000-0000-4000-8000-ffffffffffff"}, x.a.instances, x.a.operations, x.a.subscriptions) {
+				answers[x.withRole(role, method, pattern, id)] = true
+			}
+			for answer := range answers {
+				if len(answers) > 1 || !strings.HasPrefix(answer, "403") || !strings.HasSuffix(answer, " reads []") {
+					t.Errorf("%s by %q: %s", r, role, answer)
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(x.a.documents, x.read(x.a)); diff != "" {
+		t.Errorf("a request was accepted:\n%s", diff)
+	}
+}
+
+// withRole sends a request of tenant a, and returns the answer and which records were read.
+func (x *tenants) withRole(role sol003.Role, method, pattern, id string) string {
+	x.t.Helper()
+	x.reads.take()
+	answer := x.as(x.a.tenant, method, strings.Replace(pattern, "{id}", id, 1), "", http.Header{"X-Role": {string(role)}})
+	return answer + fmt.Sprint(" reads ", x.reads.take())
+}
+
+// TestFindRole: the highest role counts, and a sender without any role is refused.
+func TestFindRole(t *testing.T) {
+	t.Parallel()
+	known := map[string]sol003.Role{"member": sol003.RoleOperator, "reader": sol003.RoleReader, "admin": sol003.RoleAdmin, "typo": "opertor", "unset": ""}
+	for _, c := range []struct {
+		names []string
+		want  sol003.Role // "": ErrForbidden
+	}{
+		{[]string{"reader", "member"}, sol003.RoleOperator}, {[]string{"admin", "reader"}, sol003.RoleAdmin}, {[]string{"other", "reader"}, sol003.RoleReader},
+		{nil, ""}, {[]string{"other"}, ""}, {[]string{"typo", "unset", ""}, ""}, {[]string{"Admin"}, ""},
+	} {
+		got, err := sol003.FindRole(known, c.names...)
+		if got != c.want || errors.Is(err, sol003.ErrForbidden) != (c.want == "") {
+			t.Errorf("%v: %q %v", c.names, got, err)
+		}
+	}
+}
