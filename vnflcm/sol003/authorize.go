@@ -2,11 +2,14 @@ package sol003
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 )
 
 // Principal is the sender of a request.
 type Principal struct {
+	// Name identifies the sender to people, in audit records.
 	Name string
 	// Tenant is the tenant whose instances the sender may use. The instances that the sender creates belong to this tenant.
 	// "": the sender may use all instances, and creates some that belong to no tenant.
@@ -45,15 +48,20 @@ func (h *handler) authorize(r *http.Request) (Principal, error) {
 // ClientCertificates returns an Authorize that identifies senders by the subject of their client certificate, as
 // pkix.Name.String writes it: "CN=nfvo,O=Example". The tls.Config of the server needs ClientAuth
 // tls.RequireAndVerifyClientCert, or tls.VerifyClientCertIfGiven, and ClientCAs: certificates that the server has not
-// verified are not accepted.
+// verified are not accepted. If one of the Principals has a Role, a Principal without one is refused with 403.
 func ClientCertificates(subjects map[string]Principal) func(*http.Request) (Principal, error) {
+	needsRole := slices.ContainsFunc(slices.Collect(maps.Values(subjects)), func(who Principal) bool { return who.Role != "" })
 	return func(r *http.Request) (Principal, error) {
 		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
 			return Principal{}, errors.New("sol003: no verified client certificate")
 		}
-		who, known := subjects[r.TLS.VerifiedChains[0][0].Subject.String()]
+		subject := r.TLS.VerifiedChains[0][0].Subject.String()
+		who, known := subjects[subject]
 		if !known {
-			return Principal{}, ErrForbidden
+			return Principal{Name: subject}, ErrForbidden
+		}
+		if needsRole && !who.Role.Valid() {
+			return who, ErrForbidden
 		}
 		return who, nil
 	}

@@ -1,9 +1,13 @@
 package sol003_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +116,29 @@ func TestFindRole(t *testing.T) {
 		got, err := sol003.FindRole(known, c.names...)
 		if got != c.want || errors.Is(err, sol003.ErrForbidden) != (c.want == "") {
 			t.Errorf("%v: %q %v", c.names, got, err)
+		}
+	}
+}
+
+// TestRolesOfCertificates: as soon as one client has a role, every client needs one.
+func TestRolesOfCertificates(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		others sol003.Principal
+		role   sol003.Role
+		want   bool
+	}{
+		"no roles":     {sol003.Principal{}, "", true},
+		"both":         {sol003.Principal{Role: sol003.RoleAdmin}, sol003.RoleReader, true},
+		"only others":  {sol003.Principal{Role: sol003.RoleReader}, "", false},
+		"no such role": {sol003.Principal{Role: sol003.RoleReader}, "root", false},
+	} {
+		authorize := sol003.ClientCertificates(map[string]sol003.Principal{"CN=nfvo": {Name: "nfvo", Role: c.role}, "CN=other": c.others})
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{Subject: pkix.Name{CommonName: "nfvo"}}}}}
+		who, err := authorize(r)
+		if (err == nil) != c.want || err != nil && !errors.Is(err, sol003.ErrForbidden) || who.Name != "nfvo" {
+			t.Errorf("%s: %+v %v", name, who, err)
 		}
 	}
 }

@@ -29,6 +29,11 @@ type Config struct {
 	// TenantClaim names the claim that has the tenant of the sender. A token without this claim is answered with 403: a
 	// Principal without a Tenant could use all instances. "" separates no tenants.
 	TenantClaim string
+	// RoleClaim names the claim that has the roles of the sender: a list of texts, or one text with spaces between them, as
+	// scope. Roles has the role of each value; the highest one counts. A token without any of them is answered with 403.
+	// Both or neither are given; without them, senders have every right that their tenant leaves.
+	RoleClaim string
+	Roles     map[string]sol003.Role
 	// Client fetches the key set. Default: http.DefaultClient. Redirects are not followed.
 	Client *http.Client
 }
@@ -52,6 +57,13 @@ func New(ctx context.Context, cfg Config) (func(*http.Request) (sol003.Principal
 		return nil, errors.New("bearer: Config.KeySet must be an https URL")
 	case cfg.Issuer == "" || cfg.Audience == "":
 		return nil, errors.New("bearer: Config needs Issuer and Audience: tokens for other services must not be accepted")
+	case (cfg.RoleClaim == "") != (len(cfg.Roles) == 0):
+		return nil, errors.New("bearer: Config needs both RoleClaim and Roles, or neither")
+	}
+	for value, role := range cfg.Roles {
+		if !role.Valid() {
+			return nil, fmt.Errorf("bearer: Config.Roles[%q]: %q is no role", value, role)
+		}
 	}
 	client := *cmp.Or(cfg.Client, http.DefaultClient)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -86,17 +98,38 @@ func (v *verifier) authorize(r *http.Request) (who sol003.Principal, err error) 
 		}
 		return who, fmt.Errorf("bearer: %w", err)
 	}
-	scope, _ := claims["scope"].(string)
-	if v.cfg.Scope != "" && !slices.Contains(strings.Fields(scope), v.cfg.Scope) {
+	return v.principal(claims)
+}
+
+// principal returns the sender of a valid token. With an error it has what is known of the sender.
+func (v *verifier) principal(claims jwt.MapClaims) (who sol003.Principal, err error) {
+	who.Name, _ = claims["sub"].(string)
+	if v.cfg.Scope != "" && !slices.Contains(texts(claims["scope"]), v.cfg.Scope) {
 		return who, fmt.Errorf("%w: the token lacks the scope %s", sol003.ErrForbidden, v.cfg.Scope)
 	}
-	who.Name, _ = claims["sub"].(string)
 	if v.cfg.TenantClaim != "" {
 		if who.Tenant, _ = claims[v.cfg.TenantClaim].(string); who.Tenant == "" {
-			return sol003.Principal{}, fmt.Errorf("%w: the token lacks the claim %s", sol003.ErrForbidden, v.cfg.TenantClaim)
+			return who, fmt.Errorf("%w: the token lacks the claim %s", sol003.ErrForbidden, v.cfg.TenantClaim)
 		}
 	}
-	return who, nil
+	if v.cfg.RoleClaim != "" {
+		who.Role, err = sol003.FindRole(v.cfg.Roles, texts(claims[v.cfg.RoleClaim])...)
+	}
+	return who, err
+}
+
+// texts are the values of a claim that is a list of texts, or a text with spaces between values (RFC 8693 4.2).
+func texts(claim any) (out []string) {
+	if text, ok := claim.(string); ok {
+		return strings.Fields(text)
+	}
+	list, _ := claim.([]any)
+	for _, each := range list {
+		if text, ok := each.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // boundedTransport limits the size of a key set.
