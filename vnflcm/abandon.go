@@ -22,7 +22,10 @@ type AbandonedInstance struct {
 	RegisteredVIMs []string `json:"registeredVims,omitempty"`
 }
 
-func (a AbandonedInstance) index() store.Index {
+// abandonedRecord is the stored form of an AbandonedInstance.
+type abandonedRecord AbandonedInstance
+
+func (a abandonedRecord) index() store.Index {
 	return store.Index{Instance: a.VNF.InstanceID, VNFD: a.VNF.VnfdID, Start: a.Time.UnixNano()}
 }
 
@@ -51,7 +54,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 				return err
 			}
 		}
-		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.drop(ctx, b, kindExpiry, instanceID), m.records.put(ctx, b, kindAbandoned, instanceID, left),
+		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.drop(ctx, b, kindExpiry, instanceID), m.records.put(ctx, b, kindAbandoned, instanceID, abandonedRecord(left)),
 			m.records.appendChange(b, InstanceDeleted, left.VNF, nil))
 	})
 	if err != nil {

@@ -6,79 +6,48 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// claim is the right of this process to work on an operation. Its record changes only when the right passes to
-// another process, so the version of the record is the epoch: every write of the operation asserts it, and fails once
-// another process has taken over.
+// claim is the right of a process to work on one thing: an operation or a hook. Its record changes only when the right passes to another
+// process, so the version of the record is the epoch: every write of the work asserts it, and fails once another process has taken over.
+// A claim is safe for concurrent use, but for replace, accept and suspect, which come before the work.
 type claim struct {
-	records *records
-	process *process
-	opID    string
-	kind    string          // of the record that the operation has locked: kindInstance or kindHook
+	ledger  *ledger
+	lease   *lease // of the process
+	id      string
+	guards  string          // kind of the record that only the work changes
 	lose    func(error)     // called with ErrLeased when the claim is lost
-	clear   func()          // called once the operation is not suspected any more
-	running context.Context //nolint:containedctx // of the run: ends when the work is to end
+	running context.Context //nolint:containedctx // of the work: ends when the work is to end
 
-	accepted  int64       // StartTime of the operation
-	suspected bool        // there is a suspectRecord
-	watched   atomic.Bool // the run is suspected, and has made no progress yet
+	accepted  int64
+	suspected bool
 
 	mu    sync.Mutex // held while the claim is looked at, or passed on
 	epoch int64
-	term  int64 // of the lease of the process in which the claim was last found to hold
+	term  int64 // of the lease in which the claim was last found to hold
 
-	locked lockedInstance
+	guarded guardedRecord
 }
 
-// lockedInstance is the record of the instance that the operation has locked, as this process last read or wrote it.
-// Under the claim nothing else changes the content of the record. Its version can still change, as by Reseal: then a
-// write fails, and the record is read again.
-type lockedInstance struct {
-	mu     sync.Mutex
-	record store.Record
-	known  bool
+// newClaim returns a claim that the process of a lease does not have yet: see begin and take. Under the claim nothing else changes the
+// content of a record of the kind guards. lose is called with an ErrLeased when the claim is lost. running ends when the work is to end.
+func newClaim(running context.Context, held *lease, id, guards string, lose func(error)) *claim {
+	return &claim{ledger: held.ledger, lease: held, id: id, guards: guards, lose: lose, running: running}
 }
 
-// get returns the record, which it reads if it is unknown.
-func (l *lockedInstance) get(ctx context.Context, store store.Store, kind, id string) (store.Record, error) {
-	l.mu.Lock()
-	record, known := l.record, l.known
-	l.mu.Unlock()
-	if known {
-		return record, nil
-	}
-	stored, err := store.Get(ctx, kind, id)
-	if err == nil {
-		l.set(stored, true)
-	}
-	return stored, err
+// replace notes the record of the claim that the next write replaces; the zero Record if there is none.
+func (c *claim) replace(stored store.Record) {
+	c.epoch, c.accepted = stored.Version, stored.Index.Start
 }
 
-// note stores the version of the record after a batch was applied. After an error the version is unknown.
-func (l *lockedInstance) note(kind string, b store.Batch, err error) {
-	for _, r := range b.Put {
-		if r.Kind == kind {
-			r.Version++
-			l.set(r, err == nil)
-		}
-	}
-}
+// accept notes when the work of a new claim was accepted.
+func (c *claim) accept(at time.Time) { c.accepted = at.UnixNano() }
 
-// set keeps a record unless it is unknown, or a parallel step has set a later version.
-func (l *lockedInstance) set(r store.Record, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !known {
-		l.known = false
-	} else if r.Version >= l.record.Version {
-		l.record, l.known = r, true
-	}
-}
+// suspect notes whether processes have ended with the work. The next write of the claim stores it.
+func (c *claim) suspect(is bool) { c.suspected = is }
 
 type claimRecord struct {
 	State    claimState `json:"state"`
@@ -108,9 +77,9 @@ func (c *claim) hold(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A deadline of the caller must not cost the claim.
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.process.ttl)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.lease.ttl)
 	defer done()
-	term, err := c.process.alive(ctx)
+	term, err := c.lease.alive(ctx)
 	if err == nil && term != c.term {
 		err = c.verify(ctx)
 	}
@@ -121,31 +90,53 @@ func (c *claim) hold(ctx context.Context) error {
 	return nil
 }
 
-// begin notes the term of the lease before the claim is written: while the term lasts, no other process can take the claim
-// over.
-func (c *claim) begin(ctx context.Context) error {
-	term, err := c.process.alive(ctx)
+// begin adds to b that this process has the claim from then on. It notes the term of the lease before: while the term lasts, no other
+// process can take the claim over.
+func (c *claim) begin(ctx context.Context, b *store.Batch) error {
+	term, err := c.lease.alive(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.term = term
+	c.mu.Unlock()
+	return c.pass(b, claimHeld)
+}
+
+// written notes that apply has written the claim although it returned an error.
+func (c *claim) written() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.term = term
-	return err
+	c.epoch++
+}
+
+// take writes b, and that this process has taken the claim. The claim is as it was noted, and the lease of this process holds meanwhile.
+// to is claimHeld or claimHook. ErrConflict: another process was faster.
+func (c *claim) take(ctx context.Context, b store.Batch, to claimState) error {
+	return c.lease.assert(ctx, func(own store.Record) error {
+		b.Assert = append(b.Assert, own)
+		if err := c.pass(&b, to); err != nil {
+			return err
+		}
+		return c.apply(ctx, b)
+	})
 }
 
 // verify reads whether the claim is still the one in the store.
 func (c *claim) verify(ctx context.Context) error {
-	stored, err := c.records.store.Get(ctx, kindClaim, c.opID)
+	stored, err := c.ledger.store.Get(ctx, kindClaim, c.id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	if stored.Version != c.epoch {
-		return fmt.Errorf("%w: another process has taken over operation %s", ErrLeased, c.opID)
+		return fmt.Errorf("%w: another process has taken over operation %s", ErrLeased, c.id)
 	}
 	return nil
 }
 
 func (c *claim) lost(err error) error {
 	if !errors.Is(err, ErrLeased) {
-		err = fmt.Errorf("%w: the lease of operation %s cannot be renewed: %w", ErrLeased, c.opID, err)
+		err = fmt.Errorf("%w: the lease of operation %s cannot be renewed: %w", ErrLeased, c.id, err)
 	}
 	c.lose(err)
 	return err
@@ -155,7 +146,7 @@ func (c *claim) lost(err error) error {
 // writer changed one of the records meanwhile. While the store fails, update tries again for as long as the lease holds,
 // but at most for the TTL, and not once the run is to end.
 func (c *claim) update(ctx context.Context, build func(context.Context, *store.Batch) error) error {
-	patient, done := context.WithTimeout(c.running, c.process.ttl)
+	patient, done := context.WithTimeout(c.running, c.lease.ttl)
 	defer done()
 	for tries := 0; ; tries++ {
 		var b store.Batch
@@ -166,7 +157,7 @@ func (c *claim) update(ctx context.Context, build func(context.Context, *store.B
 			conflict = errors.Is(err, ErrConflict)
 		}
 		switch {
-		case c.records.store.failedWith(err) && patient.Err() == nil && ctx.Err() == nil && c.process.valid():
+		case c.ledger.failed(err) && patient.Err() == nil && ctx.Err() == nil && c.lease.valid():
 			pause(patient, retryEvery) //nolint:contextcheck // ends with the run; ctx does not
 			continue
 		case !conflict || tries == maxConflicts:
@@ -190,22 +181,22 @@ const maxConflicts = 1000
 // apply writes b. Unless b passes the claim on, it asserts it.
 func (c *claim) apply(ctx context.Context, b store.Batch) error {
 	err := c.write(ctx, b)
-	c.locked.note(c.kind, b, err)
+	c.guarded.note(c.guards, b, err)
 	return err
 }
 
 func (c *claim) write(ctx context.Context, b store.Batch) error {
 	isClaim := func(r store.Record) bool { return r.Kind == kindClaim }
 	if slices.ContainsFunc(b.Delete, isClaim) {
-		return c.records.store.Apply(ctx, b)
+		return c.ledger.store.Apply(ctx, b)
 	}
 	if !slices.ContainsFunc(b.Put, isClaim) {
-		b.Assert = append(b.Assert, store.Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
-		return c.records.store.Apply(ctx, b)
+		b.Assert = append(b.Assert, store.Record{Kind: kindClaim, ID: c.id, Version: c.epoch})
+		return c.ledger.store.Apply(ctx, b)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.records.store.Apply(ctx, b)
+	err := c.ledger.store.Apply(ctx, b)
 	if err == nil {
 		c.epoch++
 	}
@@ -214,11 +205,11 @@ func (c *claim) write(ctx context.Context, b store.Batch) error {
 
 // pass adds to b that the claim is in another state from then on; claimHeld: by this process.
 func (c *claim) pass(b *store.Batch, to claimState) error {
-	next := claimRecord{State: to, Accepted: c.accepted, Run: c.process.run, Suspected: c.suspected && to != claimParked}
+	next := claimRecord{State: to, Accepted: c.accepted, Run: c.lease.run, Suspected: c.suspected && to != claimParked}
 	if to == claimHeld {
-		next.Process = c.process.id
+		next.Process = c.lease.id
 	}
-	record, err := c.records.sealed(kindClaim, c.opID, c.epoch, next)
+	record, err := c.ledger.sealed(kindClaim, c.id, c.epoch, next)
 	b.Put = append(b.Put, record)
 	return err
 }
@@ -226,35 +217,65 @@ func (c *claim) pass(b *store.Batch, to claimState) error {
 // end adds to b that no process needs the claim any more.
 func (c *claim) end(b *store.Batch) {
 	if c.epoch > 0 {
-		b.Delete = append(b.Delete, store.Record{Kind: kindClaim, ID: c.opID, Version: c.epoch})
+		b.Delete = append(b.Delete, store.Record{Kind: kindClaim, ID: c.id, Version: c.epoch})
 	}
 }
 
-// changeInstance adds to b that change is made to the instance which the operation has locked.
-func (c *claim) changeInstance(ctx context.Context, b *store.Batch, instanceID string, change func(*instanceRecord)) error {
-	inst, version, err := c.instance(ctx, instanceID)
-	if err != nil {
-		return err
-	}
-	if inst.Holder != c.opID || inst.Epoch > c.epoch {
-		return c.lost(fmt.Errorf("%w: VNF instance %s is locked by operation %q", ErrLeased, instanceID, inst.Holder))
-	}
-	change(inst)
-	inst.Epoch = c.epoch
-	record, err := c.records.sealed(c.kind, instanceID, version, inst)
-	b.Put = append(b.Put, record)
-	return err
+// read returns the record with this id that the claim guards. It reads the record only if this process does not know its latest version.
+func (c *claim) read(ctx context.Context, id string) (store.Record, error) {
+	return c.guarded.get(ctx, c.ledger.store, c.guards, id)
 }
 
-// instance returns a copy of the record of the instance that the operation has locked, and its version.
-func (c *claim) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {
-	var inst instanceRecord
-	stored, err := c.locked.get(ctx, c.records.store, c.kind, id)
+// guardedRecord is the record that the claim guards, as this process last read or wrote it.
+// Its version can still change, as by a reseal: then a write fails, and the record is read again.
+type guardedRecord struct {
+	mu     sync.Mutex
+	record store.Record
+	known  bool
+}
+
+// get returns the record, which it reads if it is unknown.
+func (g *guardedRecord) get(ctx context.Context, store *accountable, kind, id string) (store.Record, error) {
+	g.mu.Lock()
+	record, known := g.record, g.known
+	g.mu.Unlock()
+	if known {
+		return record, nil
+	}
+	stored, err := store.Get(ctx, kind, id)
 	if err == nil {
-		err = c.records.open(stored, &inst)
+		g.set(stored, true)
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("VNF instance %s: %w", id, err)
+	return stored, err
+}
+
+// note stores the version of the record after a batch was applied. After an error the version is unknown.
+func (g *guardedRecord) note(kind string, b store.Batch, err error) {
+	for _, r := range b.Put {
+		if r.Kind == kind {
+			r.Version++
+			g.set(r, err == nil)
+		}
 	}
-	return &inst, stored.Version, nil
+}
+
+// set keeps a record unless it is unknown, or a parallel step has set a later version.
+func (g *guardedRecord) set(r store.Record, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !known {
+		g.known = false
+	} else if r.Version >= g.record.Version {
+		g.record, g.known = r, true
+	}
+}
+
+// giveUp frees the work for any process at once.
+func (c *claim) giveUp(ctx context.Context) error {
+	var b store.Batch
+	err := c.pass(&b, claimFree)
+	if err == nil {
+		err = c.apply(ctx, b)
+	}
+	return err
 }

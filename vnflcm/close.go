@@ -51,7 +51,7 @@ func (m *Manager) retire(ctx context.Context) {
 // stopLoops ends the goroutines of a Manager that is closed, or whose store has a newer format. The goroutine that watches the store ends at
 // once, the rest end when no run needs the lease. m.mu is held.
 func (m *Manager) stopLoops() {
-	if !m.closed && m.store.fence.closed() == nil {
+	if !m.closed && m.records.closed() == nil {
 		return
 	}
 	if m.stop != nil {
@@ -60,4 +60,13 @@ func (m *Manager) stopLoops() {
 	if len(m.runs) == 0 && m.keep != nil {
 		m.keep()
 	}
+}
+
+// reportNewer is called once when this process has found out that the store has a newer format.
+func (m *Manager) reportNewer(err error) {
+	m.cfg.Logger.Error("this process can do nothing more", "error", err)
+	m.mu.Lock()
+	m.stopLoops()
+	m.mu.Unlock()
+	m.changed.tell()
 }

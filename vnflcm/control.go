@@ -192,11 +192,11 @@ func (m *Manager) leave(ctx context.Context, opID, verb string, next func(contex
 
 // readParked reads an operation in FAILED_TEMP, and the version of the claim that the next write has to replace.
 func (r *run) readParked(ctx context.Context, verb string) error {
-	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.opID)
+	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
+	r.claim.replace(stored)
 	if err := r.read(ctx); err != nil {
 		return err
 	}
@@ -211,10 +211,7 @@ func (r *run) take(ctx context.Context, b *store.Batch) error {
 	if !r.here {
 		return r.claim.pass(b, claimFree)
 	}
-	if err := r.claim.begin(ctx); err != nil {
-		return err
-	}
-	return r.claim.pass(b, claimHeld)
+	return r.claim.begin(ctx, b)
 }
 
 // reserveFailed makes the run of an operation in FAILED_TEMP. If its last run in this process is still ending, that

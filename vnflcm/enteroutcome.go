@@ -32,7 +32,7 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 		}
 		return masked // the operation stays unchanged, for the next process
 	}
-	if r.m.store.failedWith(err) { // not a fault of the operation: it is taken up again once the store answers
+	if r.m.records.failed(err) { // not a fault of the operation: it is taken up again once the store answers
 		r.left = err
 		r.m.cfg.Logger.WarnContext(ctx, "the operation waits for the store", "operation", r.rec.Occ.ID, "error", masked)
 		return masked

@@ -14,11 +14,6 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// newestFormat is the newest format of a store that this version can write. It reads that format and the one before. docs/store.md says
-// what each format has. Until Migrate has raised the format of a store, processes of the version before can work on the store too, so
-// this version writes only what both versions read.
-const newestFormat = 2
-
 // keyCheck is the record by which processes know the format and the keys of a store. Its Index.State is the number of the format, in
 // clear: processes that lack the key see a migration too. The format 1 has no number.
 var keyCheck = store.Record{Kind: "meta", ID: "key"}
@@ -26,18 +21,18 @@ var keyCheck = store.Record{Kind: "meta", ID: "key"}
 // formatName is the content of keyCheck in format 1. Versions that know only format 1 refuse any other content.
 const formatName = "vnfkit"
 
-// storedFormat is the content of keyCheck from format 2 on.
-type storedFormat struct {
-	Format int `json:"format"`
+// format is the format of the records in a store.
+type format struct {
+	Number int `json:"format"`
 	// Migrating: records may still have the format before.
 	Migrating bool `json:"migrating,omitempty"`
 }
 
-func (f storedFormat) index() store.Index { return store.Index{State: strconv.Itoa(f.Format)} }
+func (f format) index() store.Index { return store.Index{State: strconv.Itoa(f.Number)} }
 
 // content is what keyCheck has in that format.
-func (f storedFormat) content() any {
-	if f.Format <= 1 {
+func (f format) content() any {
+	if f.Number <= 1 {
 		return formatName
 	}
 	return f
@@ -58,59 +53,71 @@ func numberOf(stored store.Record) int {
 // unknownFormat is a newer format whose number this version cannot read.
 const unknownFormat = math.MaxInt
 
-// readFormat reads keyCheck. ErrUnreadable: the keys do not open it.
-func (r *records) readFormat(stored store.Record) (storedFormat, error) {
-	out := storedFormat{Format: numberOf(stored)}
+// readFormat returns the format of the store, and the version of the record that has it. ErrUnreadable: the keys do not open that record, or
+// this version does not know the format. The Number is set nevertheless.
+func (l *ledger) readFormat(ctx context.Context) (f format, version int64, err error) {
+	stored, err := l.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+	if err != nil {
+		return f, 0, err
+	}
+	f, err = l.openFormat(stored)
+	return f, stored.Version, errors.Join(err, l.store.fence.check(f.Number))
+}
+
+// openFormat reads keyCheck. ErrUnreadable: the keys do not open it.
+func (l *ledger) openFormat(stored store.Record) (format, error) {
+	out := format{Number: numberOf(stored)}
 	var content json.RawMessage
-	if err := r.open(stored, &content); err != nil {
+	if err := l.open(stored, &content); err != nil {
 		return out, err
 	}
 	var name string
 	switch {
-	case out.Format == 1 && (json.Unmarshal(content, &name) != nil || name != formatName), out.Format > 1 && json.Unmarshal(content, &out) != nil:
-		out.Format = unknownFormat
+	case out.Number == 1 && (json.Unmarshal(content, &name) != nil || name != formatName), out.Number > 1 && json.Unmarshal(content, &out) != nil:
+		out.Number = unknownFormat
 	}
 	return out, nil
 }
 
-// checkKey checks, before anything is written, that this version knows the format of the store and that the keys can open its records.
-// It writes a record to an empty store for the check by later processes, and one that is damaged again if the keys open other records.
-func (r *records) checkKey(ctx context.Context, log *slog.Logger) error {
-	err := r.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		stored, err := r.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+// check checks, before anything is written, that this version knows the format of the store and that the keys can open its records.
+// It writes a record to an empty store for the check by later processes, and one that is damaged again if the keys open other records. kinds are
+// the kinds of records of which a store that is in use has at least one.
+func (l *ledger) check(ctx context.Context, log *slog.Logger, kinds ...string) error {
+	err := l.update(ctx, func(ctx context.Context, b *store.Batch) error {
+		stored, err := l.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
 		if errors.Is(err, ErrNotFound) {
-			return r.beginStore(ctx, b)
+			return l.beginStore(ctx, b, kinds)
 		}
 		if err != nil {
 			return err
 		}
-		found, errOpen := r.readFormat(stored)
-		if err := r.store.fence.check(found.Format); err != nil {
+		found, errOpen := l.openFormat(stored)
+		if err := l.store.fence.check(found.Number); err != nil {
 			return err
 		}
-		if found.Migrating && found.Format < r.store.fence.newest {
-			return fmt.Errorf("%w: the migration of the store to format %d has not ended: end it with the version of vnfkit that began it", ErrUnreadable, found.Format)
+		if found.Migrating && found.Number < l.store.fence.newest {
+			return fmt.Errorf("%w: the migration of the store to format %d has not ended: end it with the version of vnfkit that began it", ErrUnreadable, found.Number)
 		}
 		if errOpen == nil {
 			return nil
 		}
-		if !r.opensSome(ctx) {
+		if !l.opensSome(ctx, kinds) {
 			return fmt.Errorf("%w: the store is sealed under another key, or damaged", ErrUnreadable)
 		}
 		log.ErrorContext(ctx, "the record that shows the format and the key of the store is damaged, it is written again")
-		return r.putFormat(b, stored.Version, storedFormat{Format: found.Format, Migrating: found.Format > 1}) // a repeated migration does no harm
+		return l.putFormat(b, stored.Version, format{Number: found.Number, Migrating: found.Number > 1}) // a repeated migration does no harm
 	})
 	if err != nil {
 		return err
 	}
-	_, err = r.store.fence.refresh(ctx, r.store.store)
-	return r.store.failure(ctx, err)
+	_, err = l.store.fence.refresh(ctx, l.store.store)
+	return l.store.failure(ctx, err)
 }
 
 // beginStore adds to b that an empty store has the newest format.
-func (r *records) beginStore(ctx context.Context, b *store.Batch) error {
-	for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-		list, err := r.store.List(ctx, store.Query{Kind: kind, Limit: 1})
+func (l *ledger) beginStore(ctx context.Context, b *store.Batch, kinds []string) error {
+	for _, kind := range kinds {
+		list, err := l.store.List(ctx, store.Query{Kind: kind, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -118,18 +125,18 @@ func (r *records) beginStore(ctx context.Context, b *store.Batch) error {
 			return fmt.Errorf("%w: the store has an earlier format, without key ids, that this version cannot convert: begin with a new one", ErrUnreadable)
 		}
 	}
-	return r.putFormat(b, 0, storedFormat{Format: r.store.fence.newest})
+	return l.putFormat(b, 0, format{Number: l.store.fence.newest})
 }
 
 // putFormat adds to b that keyCheck has another content.
-func (r *records) putFormat(b *store.Batch, version int64, f storedFormat) error {
+func (l *ledger) putFormat(b *store.Batch, version int64, f format) error {
 	record := store.Record{Kind: keyCheck.Kind, ID: keyCheck.ID, Version: version}
-	if f.Format > 1 {
+	if f.Number > 1 {
 		record.Index = f.index()
 	}
 	clear, err := json.Marshal(f.content())
 	if err == nil {
-		record, err = r.resealed(record, clear)
+		record, err = l.resealed(record, clear)
 	}
 	b.Put, b.Wake = append(b.Put, record), true
 	return err
@@ -137,10 +144,13 @@ func (r *records) putFormat(b *store.Batch, version int64, f storedFormat) error
 
 // opensSome reports whether the keys open the first record of some kind: then the store is sealed under them. It returns false if
 // the store fails.
-func (r *records) opensSome(ctx context.Context) bool {
-	for _, kind := range []string{kindInstance, kindOperation, kindVIM} {
-		list, err := r.store.List(ctx, store.Query{Kind: kind, Limit: 1})
-		if err == nil && len(list) > 0 && r.open(list[0], contentOf(kind)) == nil {
+func (l *ledger) opensSome(ctx context.Context, kinds []string) bool {
+	for _, kind := range kinds {
+		list, err := l.store.List(ctx, store.Query{Kind: kind, Limit: 1})
+		if err != nil || len(list) == 0 {
+			continue
+		}
+		if _, err := l.unsealed(list[0]); err == nil {
 			return true
 		}
 	}
@@ -215,11 +225,12 @@ func (f *fence) see(stored store.Record) (first bool, err error) {
 	return first, f.newer
 }
 
-// reportNewer is called once when this process has found out that the store has a newer format.
-func (m *Manager) reportNewer(err error) {
-	m.cfg.Logger.Error("this process can do nothing more", "error", err)
-	m.mu.Lock()
-	m.stopLoops()
-	m.mu.Unlock()
-	m.changed.tell()
-}
+// newest is the newest format that this version can write.
+func (l *ledger) newest() int { return l.store.fence.newest }
+
+// closed returns nil, or an error that is ErrShutdown once the store has a newer format than this version knows: then this process can do
+// nothing more.
+func (l *ledger) closed() error { return l.store.fence.closed() }
+
+// onNewer sets the function that is called once when closed begins to return an error. Call it before the ledger is used.
+func (l *ledger) onNewer(report func(error)) { l.store.fence.report = report }

@@ -13,14 +13,14 @@ const NewestFormat = newestFormat
 func KnowFormat(c *Config, newest int) { c.format = newest }
 
 // SetFormat writes the format of a store, as a migration of another version would.
-func SetFormat(ctx context.Context, m *Manager, format int, migrating bool) error {
-	stored, err := m.store.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+func SetFormat(ctx context.Context, m *Manager, number int, migrating bool) error {
+	stored, err := m.cfg.Store.Get(ctx, keyCheck.Kind, keyCheck.ID)
 	if err != nil {
 		return err
 	}
 	var b store.Batch
-	if err := m.records.putFormat(&b, stored.Version, storedFormat{Format: format, Migrating: migrating}); err != nil {
+	if err := m.records.putFormat(&b, stored.Version, format{Number: number, Migrating: migrating}); err != nil {
 		return err
 	}
-	return m.store.store.Apply(ctx, b)
+	return m.cfg.Store.Apply(ctx, b)
 }

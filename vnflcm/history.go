@@ -33,10 +33,10 @@ type Performed struct {
 // failed. Attempt is the epoch of the claim there.
 type historyRecord struct {
 	Performed []Performed `json:"performed"`
-	Index     store.Index `json:"-"`
+	of        store.Index // of the operation
 }
 
-func (h historyRecord) index() store.Index { return h.Index }
+func (h historyRecord) index() store.Index { return h.of }
 
 // History returns the work of the operation so far, in the order of its beginning: finished steps and phases, and
 // failed steps. It is kept until the operation is purged. ErrNotFound: the operation does not exist.
@@ -128,7 +128,7 @@ func (p *performance) all() []Performed {
 
 // keepHistory adds to b that the history contains the work of this run, and the entries in also.
 func (r *run) keepHistory(ctx context.Context, b *store.Batch, also ...Performed) error {
-	h := historyRecord{Index: r.rec.index()}
+	h := historyRecord{of: r.rec.index()}
 	version := int64(0)
 	if r.rec.Kept {
 		var err error

@@ -42,10 +42,10 @@ func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, data O
 	}
 	var result HookResult
 	var failed error
-	l := leases{records: recs, ttl: c.LeaseTTL, log: c.Logger, changed: func() <-chan struct{} { return nil }, closed: func() bool { return false }}
-	err = l.exclusively(ctx, leaseOf(h.id), func(ctx context.Context, lease *process) error {
+	l := leases{ledger: recs.ledger, ttl: c.LeaseTTL, log: c.Logger, changed: func() <-chan struct{} { return nil }, closed: func() bool { return false }}
+	err = l.exclusively(ctx, leaseOf(h.id), func(ctx context.Context, held *lease) error {
 		own := *op // a repeated call begins with the values of the caller
-		result, failed = h.run(ctx, lease, driver, do, &own)
+		result, failed = h.run(ctx, held, driver, do, &own)
 		if errors.Is(failed, errLostHook) {
 			return ErrLeased
 		}
@@ -221,10 +221,10 @@ func (rec *instanceRecord) hookResult() HookResult {
 }
 
 // run runs the hook, unless another process has done so before this one got the lease.
-func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) (HookResult, error) {
+func (h *hookRun) run(ctx context.Context, held *lease, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) (HookResult, error) {
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	c := &claim{records: h.records, process: lease, opID: h.id, kind: kindHook, lose: lose, running: ctx, accepted: time.Now().UnixNano()}
+	c := &operationClaim{claim: newClaim(ctx, held, h.id, kindHook, lose), records: h.records}
 	result, done, err := h.take(ctx, c, op)
 	if err == nil && !done {
 		err = logPanic(ctx, op.Log, recovered(func() error { return h.runGuarded(ctx, c, driver, do, op) }))
@@ -245,7 +245,7 @@ func (h *hookRun) run(ctx context.Context, lease *process, driver MgmtDriver, do
 }
 
 // runGuarded checks and runs the hook. The caller recovers its panics.
-func (h *hookRun) runGuarded(ctx context.Context, c *claim, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) error {
+func (h *hookRun) runGuarded(ctx context.Context, c *operationClaim, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) error {
 	err := h.equip(ctx, c, driver, op)
 	if err == nil && !op.RollingBack {
 		err = driver.Validate(ctx, op)
@@ -258,7 +258,7 @@ func (h *hookRun) runGuarded(ctx context.Context, c *claim, driver MgmtDriver, d
 
 // take makes this process the holder of the claim on the hook, and records the resources that the hook works on, and
 // the request that instantiates the VNF.
-func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult, bool, error) {
+func (h *hookRun) take(ctx context.Context, c *operationClaim, op *Operation) (HookResult, bool, error) {
 	stored, result, done, err := h.read(ctx)
 	if done || err != nil {
 		return result, done, err
@@ -267,7 +267,8 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return result, false, err
 	}
-	c.epoch = held.Version
+	c.replace(held)
+	c.accept(time.Now())
 	inst, version := &instanceRecord{Instance: VnfInstance{ID: h.instance}, Holder: h.id}, int64(0)
 	if stored != nil {
 		version = stored.Version
@@ -278,7 +279,7 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 	if stored == nil || !strings.HasSuffix(string(h.hook), startSuffix) { // a start hook stores the state at the beginning of the operation
 		inst.Resources = op.Resources
 	}
-	inst.Epoch = c.epoch + 1
+	inst.Epoch = held.Version + 1
 	record, err := h.records.sealed(kindHook, h.id, version, inst)
 	if err != nil {
 		return result, false, err
@@ -291,13 +292,7 @@ func (h *hookRun) take(ctx context.Context, c *claim, op *Operation) (HookResult
 		}
 		records = append(records, kept)
 	}
-	return result, false, c.process.assert(ctx, func(self store.Record) error {
-		b := store.Batch{Assert: []store.Record{self}, Put: slices.Clone(records)}
-		if err := c.pass(&b, claimHook); err != nil {
-			return err
-		}
-		return c.apply(ctx, b)
-	})
+	return result, false, c.take(ctx, store.Batch{Put: records}, claimHook)
 }
 
 // keep returns the record of the request that instantiates the VNF.
@@ -310,7 +305,7 @@ func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (stor
 }
 
 // equip sets the unexported fields of op.
-func (h *hookRun) equip(ctx context.Context, c *claim, driver MgmtDriver, op *Operation) error {
+func (h *hookRun) equip(ctx context.Context, c *operationClaim, driver MgmtDriver, op *Operation) error {
 	op.phase, op.state, op.occurrence = string(h.hook), Processing, op.Kind
 	op.records, op.claim, op.vims = h.records, c, h.config.VIMs
 	op.intercept, op.observe = h.config.Intercept, h.config.Observe
@@ -343,7 +338,7 @@ func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Oper
 
 // finish records that the hook is done, and removes data that only the run needed. The last hook of an instance removes
 // the state of the drivers, as the end of a termination does.
-func (h *hookRun) finish(ctx context.Context, c *claim) (result HookResult, err error) {
+func (h *hookRun) finish(ctx context.Context, c *operationClaim) (result HookResult, err error) {
 	err = c.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		err := c.changeInstance(ctx, b, h.id, func(i *instanceRecord) {
 			if i.Holder = ""; !strings.HasSuffix(string(h.hook), startSuffix) {

@@ -1,15 +1,12 @@
 package vnflcm
 
 import (
-	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -120,8 +117,8 @@ type pager[R, T any] struct {
 func listPage[R, T any](ctx context.Context, r *records, q store.Query, after string, limit int, show func(*R, int64) (T, bool)) (Page[T], error) {
 	q.Background = true
 	p := &pager[R, T]{records: r, query: q, limit: limit, show: show}
-	if err := r.continueAfter(&p.query, after); err != nil {
-		return p.page, err
+	if r.continueAfter(&p.query, after) != nil {
+		return p.page, &ParamError{Path: "after", Value: after, Reason: "is not the end of a page"}
 	}
 	for {
 		more, err := p.part(ctx)
@@ -191,7 +188,7 @@ func (p *pager[R, T]) add(stored store.Record) {
 
 // stop ends the page before the end of the list.
 func (p *pager[R, T]) stop() (err error) {
-	p.page.Next, err = p.records.position(&p.query)
+	p.page.Next, err = p.records.position(p.query)
 	return err
 }
 
@@ -228,30 +225,6 @@ func (t turns) take(ctx context.Context) (end func(rest bool), err error) {
 
 func (t turns) release() { <-t }
 
-// position returns where the list stands, as continueAfter reads it. It is sealed, because it names the last record that was looked at,
-// which the page may omit: a record of another tenant.
-func (r *records) position(q *store.Query) (string, error) {
-	sealed, err := r.keys.Seal([]byte(strconv.FormatInt(q.AfterStart, 10)+"."+q.AfterID), pageOf(q))
-	return base64.RawURLEncoding.EncodeToString(sealed), err
-}
-
-// pageOf is the identity that a position is sealed with: it continues lists of the same kind only.
-func pageOf(q *store.Query) []byte { return []byte("page of " + q.Kind) }
-
-func (r *records) continueAfter(q *store.Query, position string) (err error) {
-	if position == "" {
-		return nil
-	}
-	sealed, errText := base64.RawURLEncoding.DecodeString(position)
-	clear, errSeal := r.keys.Open(sealed, pageOf(q))
-	start, id, found := strings.Cut(string(clear), ".")
-	q.AfterStart, err = strconv.ParseInt(start, 10, 64)
-	if q.AfterID = id; errors.Join(errText, errSeal, err) != nil || !found {
-		return &ParamError{Path: "after", Value: position, Reason: "is not the end of a page"}
-	}
-	return nil
-}
-
 // instant is a time as records are searched by it.
 func instant(t time.Time) int64 {
 	if t.IsZero() {
@@ -283,19 +256,4 @@ func (rec instanceRecord) index() store.Index {
 func (rec operationRecord) index() store.Index {
 	return store.Index{State: string(rec.Occ.OperationState), Operation: string(rec.Occ.Operation), Instance: rec.Occ.VnfInstanceID,
 		VNFD: rec.VNF.VnfdID, Start: rec.Occ.StartTime.UnixNano()}
-}
-
-// allOf reads every record of a query in pages of q.Limit, default pageSize, for work that must not hold them all in memory.
-func (r *records) allOf(ctx context.Context, q store.Query, each func([]store.Record) error) error {
-	for q.Limit = cmp.Or(q.Limit, pageSize); ; {
-		list, err := r.store.List(ctx, q)
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		last := list[len(list)-1]
-		q.AfterStart, q.AfterID = last.Index.Start, last.ID
-		if err := each(slices.Clip(list)); err != nil || len(list) < q.Limit {
-			return err
-		}
-	}
 }

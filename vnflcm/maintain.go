@@ -20,7 +20,7 @@ func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, keyCheck.Kind} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
 		err := m.records.allOf(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
-			if m.records.keys.IsNewest(one[0].Body) {
+			if m.records.isNewest(one[0]) {
 				return nil
 			}
 			err := m.reseal(ctx, one[0])
@@ -55,11 +55,7 @@ func (m *Manager) reseal(ctx context.Context, stored store.Record) error {
 				return errRunning
 			}
 		}
-		clear, err := m.records.unsealed(now)
-		if err != nil {
-			return unreadableRecord(now, err)
-		}
-		now, err = m.records.resealed(now, clear)
+		now, err = m.records.reseal(now)
 		b.Put = []store.Record{now}
 		return err
 	})
@@ -194,8 +190,4 @@ func ignoreConflict(err error) error {
 		return nil
 	}
 	return err
-}
-
-func unreadableRecord(r store.Record, err error) error {
-	return fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
 }

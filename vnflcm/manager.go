@@ -68,12 +68,11 @@ type Config struct {
 // accepted, with the id of the operation; Wait waits for it. It is safe for concurrent use.
 type Manager struct {
 	cfg     Config
-	store   *accountable // Config.Store
 	records *records
 	watcher store.Watcher // the Store, if it is a Watcher
 	vims    VIMs
 
-	process  *process
+	process  *lease
 	watching sync.Mutex // held while orphans are looked for; guards seen
 	seen     sightings  // of other processes
 	keeping  sync.WaitGroup
@@ -84,10 +83,10 @@ type Manager struct {
 	mu       sync.Mutex
 	runs     map[string]*run
 	outcomes outcomes
-	waiting  map[string]int64   // versions of the claims of suspected operations that cannot run beside the current ones
-	stop     context.CancelFunc // ends the goroutine that watches the store; nil before it starts
-	changed  notice             // the store may have changed
-	lost     map[string]*claim  // left without being given up, by operation
+	waiting  map[string]int64           // versions of the claims of suspected operations that cannot run beside the current ones
+	stop     context.CancelFunc         // ends the goroutine that watches the store; nil before it starts
+	changed  notice                     // the store may have changed
+	lost     map[string]*operationClaim // left without being given up, by operation
 	awaited  awaitedOperation
 	keep     context.CancelFunc // ends the goroutines that renew the lease and look for orphans; nil if there are none
 	closed   bool
@@ -117,12 +116,13 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 		cfg.NewID = uuid.NewString
 	}
 	cfg.Limit = cmp.Or(max(cfg.Limit, 0), 64)
-	m := &Manager{cfg: cfg, store: recs.store, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*claim{},
-		process: &process{records: recs, kind: kindProcess, id: uuid.NewString(), run: uuid.NewString(), ttl: cfg.LeaseTTL}}
-	recs.store.fence.report = m.reportNewer
+	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*operationClaim{}}
+	limit := 0
 	if m.works() {
-		m.process.limit = cfg.Limit
+		limit = cfg.Limit
 	}
+	m.process = newLease(recs.ledger, kindProcess, uuid.NewString(), cfg.LeaseTTL, limit)
+	recs.onNewer(m.reportNewer)
 	if err := m.putKnownVIMs(ctx); err != nil {
 		return nil, err
 	}
@@ -154,13 +154,14 @@ func (c *Config) open(ctx context.Context) (*records, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	recs, err := newRecords(&accountable{store: c.Store, fence: fence{newest: cmp.Or(c.format, newestFormat)}}, append([][]byte{c.Key}, c.OldKeys...)...)
+	l, err := newLedger(c.Store, cmp.Or(c.format, newestFormat), RevealJSON, append([][]byte{c.Key}, c.OldKeys...)...)
 	if err == nil {
-		err = recs.checkKey(ctx, c.Logger)
+		err = l.check(ctx, c.Logger, kindInstance, kindOperation, kindVIM)
 	}
 	if err != nil {
 		return nil, err
 	}
+	recs := &records{ledger: l, turns: newTurns()}
 	if c.VIMs == nil {
 		c.VIMs = &storeVIMs{records: recs, log: c.Logger}
 	}

@@ -11,6 +11,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
+// newestFormat is the newest format of a store that this version can write. It reads that format and the one before. docs/store.md says
+// what each format has. Until Migrate has raised the format of a store, processes of the version before can work on the store too, so
+// this version writes only what both versions read.
+const newestFormat = 2
+
 // Migration says what Migrate changes, or has changed.
 type Migration struct {
 	// From and To are numbers of formats. They are equal if there is nothing to migrate, or if a migration is to be continued.
@@ -49,13 +54,13 @@ func (m *Manager) Migrate(ctx context.Context) (Migration, error) {
 	if err := m.awaitEarlier(ctx); err != nil {
 		return g.done, err
 	}
-	if err := g.setFormat(ctx, storedFormat{Format: g.done.To, Migrating: true}); err != nil {
+	if err := g.setFormat(ctx, format{Number: g.done.To, Migrating: true}); err != nil {
 		return g.done, err
 	}
 	if err := g.convertAll(ctx); err != nil {
 		return g.done, err
 	}
-	return g.done, g.setFormat(ctx, storedFormat{Format: g.done.To})
+	return g.done, g.setFormat(ctx, format{Number: g.done.To})
 }
 
 // migrator converts the records of a store to the newest format.
@@ -67,34 +72,26 @@ type migrator struct {
 	done    Migration
 }
 
-func (m *Manager) migrator(ctx context.Context, plan bool) (*migrator, storedFormat, error) {
+func (m *Manager) migrator(ctx context.Context, plan bool) (*migrator, format, error) {
 	g := &migrator{records: m.records, run: m.process.run, plan: plan}
-	stored, err := m.cfg.Store.Get(ctx, keyCheck.Kind, keyCheck.ID)
-	if err != nil {
-		return g, storedFormat{}, err
-	}
-	now, err := m.records.readFormat(stored)
-	g.done = Migration{From: now.Format, To: m.store.fence.newest, Records: map[string]int{}}
-	return g, now, errors.Join(err, m.store.fence.check(now.Format))
+	now, _, err := m.records.readFormat(ctx)
+	g.done = Migration{From: now.Number, To: m.records.newest(), Records: map[string]int{}}
+	return g, now, err
 }
 
 // isDue reports whether records may have an earlier format.
-func (g *migrator) isDue(stored storedFormat) bool {
-	return stored.Format < g.done.To || stored.Migrating
+func (g *migrator) isDue(stored format) bool {
+	return stored.Number < g.done.To || stored.Migrating
 }
 
 // setFormat writes the format of the store, unless a newer version has migrated the store meanwhile.
-func (g *migrator) setFormat(ctx context.Context, to storedFormat) error {
+func (g *migrator) setFormat(ctx context.Context, to format) error {
 	return g.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		stored, err := g.records.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
-		if err != nil {
+		now, version, err := g.records.readFormat(ctx)
+		if err != nil || now == to {
 			return err
 		}
-		now, err := g.records.readFormat(stored)
-		if err = errors.Join(err, g.records.store.fence.check(now.Format)); err != nil || now == to {
-			return err
-		}
-		return g.records.putFormat(b, stored.Version, to)
+		return g.records.putFormat(b, version, to)
 	})
 }
 
@@ -106,8 +103,8 @@ func (m *Manager) earlierProcesses(ctx context.Context) (out []store.Record, err
 			return nil, err
 		}
 		out = append(out, slices.DeleteFunc(list, func(p store.Record) bool {
-			var said processRecord
-			return m.records.open(p, &said) == nil && said.Format >= m.store.fence.newest || kind == kindProcess && p.ID == m.process.id
+			var said leaseRecord
+			return m.records.open(p, &said) == nil && said.Format >= m.records.newest() || kind == kindProcess && p.ID == m.process.id
 		})...)
 	}
 	return out, nil
@@ -123,9 +120,8 @@ func (m *Manager) awaitEarlier(ctx context.Context) error {
 		}
 		var left, alive []string
 		for _, p := range earlier {
-			was, known := seen[p.Key()]
 			name := p.Kind + " " + p.ID
-			if known && was.version != p.Version {
+			if seen.hasChanged(p) {
 				alive = append(alive, name)
 			}
 			if !seen.stoodStill(p, m.records.ttlOf(p, m.cfg.LeaseTTL)) {

@@ -85,7 +85,7 @@ type Operation struct {
 	steps      *stepGuard
 	warnings   *warnings // nil outside of a phase
 	records    *records
-	claim      *claim // nil outside of a phase
+	claim      *operationClaim // nil outside of a phase
 	infra      InfraDriver
 	instance   *instanceRecord // nil in hookrun
 	vims       VIMs
@@ -268,8 +268,8 @@ var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", 
 
 // changeInstance adds to b that change is made to the instance while the operation runs.
 func (op *Operation) changeInstance(ctx context.Context, b *store.Batch, change func(*instanceRecord)) error {
-	if op.claim.kind == kindHook { // the readers of the feed do not follow this instance
-		return op.claim.changeInstance(ctx, b, op.claim.opID, change)
+	if op.claim.guards == kindHook { // the readers of the feed do not follow this instance
+		return op.claim.changeInstance(ctx, b, op.claim.id, change)
 	}
 	var vnf VNFIdentity
 	err := op.claim.changeInstance(ctx, b, op.InstanceID, func(i *instanceRecord) {

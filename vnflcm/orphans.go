@@ -11,16 +11,6 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// sighting is when another process was first seen with the version of its record that it still has.
-type sighting struct {
-	version int64
-	since   time.Time // its monotonic part counts: clocks of two machines are never compared
-	started int       // how often the Runner has been called for a claim since
-}
-
-// sightings has the sighting of each record, by its key.
-type sightings map[[2]string]sighting
-
 // start begins the work of this process, which lasts until Close.
 func (m *Manager) start(ctx context.Context) {
 	if m.cfg.AcceptOnly && m.cfg.Runner == nil {
@@ -57,7 +47,7 @@ func (m *Manager) keepAlive(ctx context.Context) {
 			return
 		case <-changed:
 			m.findCancels(ctx, m.working())
-			pause(ctx, shortest)
+			pauseLooking(ctx)
 			continue
 		case <-every.C:
 		}
@@ -65,16 +55,6 @@ func (m *Manager) keepAlive(ctx context.Context) {
 			m.renewFor(ctx, runs)
 		}
 		m.disown(ctx)
-	}
-}
-
-// shortest is the least time between two looks at the store for the same reason.
-const shortest = 50 * time.Millisecond
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 
@@ -123,7 +103,7 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 	defer done()
 	asked, _ := m.cfg.Store.List(ctx, store.Query{Kind: kindCancel}) // asked again at the next renewal
 	for _, r := range runs {
-		if slices.ContainsFunc(asked, func(c store.Record) bool { return c.ID == r.claim.opID }) {
+		if slices.ContainsFunc(asked, func(c store.Record) bool { return c.ID == r.claim.id }) {
 			r.checkCancel(ctx)
 		}
 	}
@@ -140,7 +120,7 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
 			known = text
 		}
-		pause(ctx, shortest)
+		pauseLooking(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -149,9 +129,6 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 		}
 	}
 }
-
-// watchEvery is short compared with the TTL, so that it adds little to the delay before an operation continues.
-func watchEvery(ttl time.Duration) time.Duration { return min(ttl/8, 500*time.Millisecond) }
 
 // seenClaim is a claim that was read.
 type seenClaim struct {
@@ -191,8 +168,8 @@ func (m *Manager) takeOrphans(ctx context.Context) error {
 	var errs []error
 	var named []string
 	for _, c := range claims {
-		if c.err != nil && !m.records.keys.Has(c.stored.Body) {
-			errs = append(errs, unreadableRecord(c.stored, ErrUnreadable)) // of a process with another key, which may live
+		if c.err != nil && !m.records.hasKey(c.stored) {
+			errs = append(errs, c.err) // of a process with another key, which may live
 			continue
 		}
 		named = append(named, c.held.Process)
@@ -242,7 +219,7 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []store.Record) 
 	for _, p := range processes {
 		there[p.Key()] = true
 	}
-	maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return !there[key] })
+	m.seen.retain(func(key [2]string) bool { return there[key] })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.waiting, func(opID string, _ int64) bool { return !there[[2]string{kindClaim, opID}] })
@@ -271,7 +248,7 @@ func (m *Manager) removeGone(ctx context.Context, processes []store.Record, name
 		if err := m.cfg.Store.Apply(ctx, store.Batch{Delete: []store.Record{p}}); err != nil && !errors.Is(err, ErrConflict) {
 			return err
 		}
-		delete(m.seen, p.Key())
+		m.seen.forget(p)
 	}
 	return nil
 }
@@ -288,21 +265,4 @@ func find(processes []store.Record, id string) store.Record {
 // for longer than its TTL and looks at its claims before it works on.
 func (m *Manager) isGone(holder store.Record) bool {
 	return holder.Version == 0 || m.seen.stoodStill(holder, m.records.ttlOf(holder, m.cfg.LeaseTTL))
-}
-
-// ttlOf returns the TTL that a process has written into its record. An unreadable record has the TTL ours.
-func (r *records) ttlOf(holder store.Record, ours time.Duration) time.Duration {
-	said := processRecord{TTL: ours}
-	_ = r.open(holder, &said)
-	return said.TTL
-}
-
-// stoodStill reports whether a record has been seen unchanged for that long, by this process's own clock.
-func (s sightings) stoodStill(r store.Record, ttl time.Duration) bool {
-	was, known := s[r.Key()]
-	if !known || was.version != r.Version {
-		s[r.Key()] = sighting{version: r.Version, since: time.Now()}
-		return false
-	}
-	return time.Since(was.since) >= ttl
 }

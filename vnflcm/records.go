@@ -3,106 +3,43 @@ package vnflcm
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// Kinds of records.
-const (
-	kindInstance    = "instance"
-	kindAbandoned   = "abandoned"
-	kindAdoption    = "adoption"
-	kindOperation   = "operation"
-	kindHook        = "hook"
-	kindHookInitial = "hook-initial"
-	kindProcess     = "process"
-	kindClaim       = "claim"
-	kindSuspect     = "suspect"
-	kindCancel      = "cancel"
-	kindStep        = "step"
-	kindHistory     = "history"
-	kindChange      = "change"
-	kindState       = "state"
-	kindDocument    = "document"
-	kindLease       = "lease"
-	kindVIM         = "vim"
-	kindVIMDefault  = "vim-default"
-	kindRenewal     = "renewal"
-	kindRemovedVIM  = "vim-removed"
-	kindExpiry      = "certificates"
-	kindAutomatic   = "automatic"
-)
-
-// contentOf returns a value that the content of records of a kind is read into.
-func contentOf(kind string) any {
-	switch kind {
-	case kindInstance, kindHook:
-		return new(instanceRecord)
-	case kindAbandoned:
-		return new(AbandonedInstance)
-	case kindOperation:
-		return new(operationRecord)
-	case kindHookInitial:
-		return new(InstantiateVnfRequest)
-	case kindProcess, kindLease:
-		return new(processRecord)
-	case kindClaim:
-		return new(claimRecord)
-	case kindSuspect:
-		return new(suspectRecord)
-	case kindCancel:
-		return new(cancelRequest)
-	case kindStep:
-		return new(journalEntry)
-	case kindHistory:
-		return new(historyRecord)
-	case kindChange:
-		return new(changeRecord)
-	case kindVIM:
-		return new(vimRecord)
-	case kindVIMDefault, kindAdoption:
-		return new(string)
-	case kindRemovedVIM:
-		return new(removedVIM)
-	case kindRenewal:
-		return new(renewal)
-	case kindExpiry:
-		return new(expiryRecord)
-	case kindAutomatic:
-		return new(automaticRecord)
-	}
-	return new(any)
+// ledger is the sealed records in a store. Each record is the JSON of a value with its secrets.
+type ledger struct {
+	store   *accountable // the store; use it for what needs no content, such as lists
+	marshal func(any) ([]byte, error)
+	keys    keyring.Ring
 }
 
-// records seals values into a Store and opens them again. A body is the JSON of the value with its secrets.
-type records struct {
-	store *accountable
-	keys  keyring.Ring
-	turns turns
-}
-
-func newRecords(store *accountable, keys ...[]byte) (*records, error) {
+// newLedger returns the ledger in a store. It seals under the first key and opens what is sealed under any of them. marshal returns
+// the JSON of a value with its secrets. newest is the newest format of a store that this version can write: it reads that format and the
+// one before. Call check before anything else.
+func newLedger(s store.Store, newest int, marshal func(any) ([]byte, error), keys ...[]byte) (*ledger, error) {
 	ring, err := keyring.New(keys...)
 	if err != nil {
 		return nil, fmt.Errorf("vnflcm: %w", err)
 	}
-	return &records{store: store, keys: ring, turns: newTurns()}, nil
+	return &ledger{store: &accountable{store: s, fence: fence{newest: newest}}, marshal: marshal, keys: ring}, nil
 }
 
 // indexed is a value that is stored with an index.
 type indexed interface{ index() store.Index }
 
 // sealed returns the record of v that replaces the given version.
-func (r *records) sealed(kind, id string, version int64, v any) (store.Record, error) {
-	clear, err := RevealJSON(v)
+func (l *ledger) sealed(kind, id string, version int64, v any) (store.Record, error) {
+	clear, err := l.marshal(v)
 	if err != nil {
 		return store.Record{}, err
 	}
@@ -110,15 +47,15 @@ func (r *records) sealed(kind, id string, version int64, v any) (store.Record, e
 	if v, ok := v.(indexed); ok {
 		record.Index = v.index()
 	}
-	return r.resealed(record, clear)
+	return l.resealed(record, clear)
 }
 
 // resealed returns a record that replaces the version of the given one, with another body.
-func (r *records) resealed(record store.Record, clear []byte) (store.Record, error) {
+func (l *ledger) resealed(record store.Record, clear []byte) (store.Record, error) {
 	next := record
 	next.Version++
 	var err error
-	record.Body, err = r.keys.Seal(clear, identity(next))
+	record.Body, err = l.keys.Seal(clear, identity(next))
 	return record, err
 }
 
@@ -134,58 +71,71 @@ func identity(r store.Record) []byte {
 	return out
 }
 
-// unsealed returns the content of a record, or ErrUnreadable.
-func (r *records) unsealed(rec store.Record) ([]byte, error) {
-	clear, err := r.keys.Open(rec.Body, identity(rec))
+// unsealed returns the content of a record. ErrUnreadable names the record.
+func (l *ledger) unsealed(r store.Record) ([]byte, error) {
+	clear, err := l.keys.Open(r.Body, identity(r))
 	if err != nil {
-		return nil, ErrUnreadable
+		return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, ErrUnreadable)
 	}
 	return clear, nil
 }
 
 // open reads the content of a record. ErrUnreadable names the record.
-func (r *records) open(rec store.Record, into any) error {
-	clear, err := r.unsealed(rec)
-	if err == nil {
-		if fault := json.Unmarshal(clear, into); fault != nil {
-			err = fmt.Errorf("%w: %w", ErrUnreadable, fault)
-		}
-	}
+func (l *ledger) open(r store.Record, into any) error {
+	clear, err := l.unsealed(r)
 	if err != nil {
-		return unreadableRecord(rec, err)
+		return err
+	}
+	if err := json.Unmarshal(clear, into); err != nil {
+		return fmt.Errorf("%s %s: %w: %w", r.Kind, r.ID, ErrUnreadable, err)
 	}
 	return nil
 }
 
+// reseal returns the record that replaces r, with the same content under the first key. ErrUnreadable names the record.
+func (l *ledger) reseal(r store.Record) (store.Record, error) {
+	clear, err := l.unsealed(r)
+	if err != nil {
+		return store.Record{}, err
+	}
+	return l.resealed(r, clear)
+}
+
+// hasKey reports whether the ledger has the key that a record is sealed under.
+func (l *ledger) hasKey(r store.Record) bool { return l.keys.Has(r.Body) }
+
+// isNewest reports whether a record is sealed under the first key.
+func (l *ledger) isNewest(r store.Record) bool { return l.keys.IsNewest(r.Body) }
+
 // get reads a record into v and returns its version.
-func (r *records) get(ctx context.Context, kind, id string, v any) (int64, error) {
-	rec, err := r.store.Get(ctx, kind, id)
+func (l *ledger) get(ctx context.Context, kind, id string, v any) (int64, error) {
+	rec, err := l.store.Get(ctx, kind, id)
 	if err != nil {
 		return 0, err
 	}
-	return rec.Version, r.open(rec, v)
+	return rec.Version, l.open(rec, v)
 }
 
 // update applies the batch that build returns, again from the start if another writer was faster.
-func (r *records) update(ctx context.Context, build func(context.Context, *store.Batch) error) error {
+func (l *ledger) update(ctx context.Context, build func(context.Context, *store.Batch) error) error {
 	for tries := 0; ; tries++ {
 		var b store.Batch
 		if err := build(ctx, &b); err != nil || len(b.Put)+len(b.Delete) == 0 {
 			return err
 		}
-		if err := r.store.Apply(ctx, b); !errors.Is(err, ErrConflict) || tries == maxConflicts {
+		if err := l.store.Apply(ctx, b); !errors.Is(err, ErrConflict) || tries == maxConflicts {
 			return err
 		}
 	}
 }
 
 // put adds to b that v replaces the record, whatever its content.
-func (r *records) put(ctx context.Context, b *store.Batch, kind, id string, v any) error {
-	stored, err := r.store.Get(ctx, kind, id)
+func (l *ledger) put(ctx context.Context, b *store.Batch, kind, id string, v any) error {
+	stored, err := l.store.Get(ctx, kind, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	record, err := r.sealed(kind, id, stored.Version, v)
+	record, err := l.sealed(kind, id, stored.Version, v)
 	b.Put = append(b.Put, record)
 	return err
 }
@@ -199,17 +149,17 @@ type slot struct {
 }
 
 // fill adds to b that v replaces the record. Call written when b has been applied.
-func (r *records) fill(ctx context.Context, b *store.Batch, s *slot, v any) error {
+func (l *ledger) fill(ctx context.Context, b *store.Batch, s *slot, v any) error {
 	if s.unknown {
 		s.shared = true
-		stored, err := r.store.Get(ctx, s.kind, s.id)
+		stored, err := l.store.Get(ctx, s.kind, s.id)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 		s.version = stored.Version
 	}
 	s.unknown = true
-	record, err := r.sealed(s.kind, s.id, s.version, v)
+	record, err := l.sealed(s.kind, s.id, s.version, v)
 	b.Put = append(b.Put, record)
 	return err
 }
@@ -217,8 +167,8 @@ func (r *records) fill(ctx context.Context, b *store.Batch, s *slot, v any) erro
 func (s *slot) written() { s.version, s.unknown = s.version+1, false }
 
 // drop adds to b that the record is removed, or stays missing.
-func (r *records) drop(ctx context.Context, b *store.Batch, kind, id string) error {
-	stored, err := r.store.Get(ctx, kind, id)
+func (l *ledger) drop(ctx context.Context, b *store.Batch, kind, id string) error {
+	stored, err := l.store.Get(ctx, kind, id)
 	switch {
 	case storable("id", id) != nil: // it stays missing
 		return nil
@@ -233,106 +183,51 @@ func (r *records) drop(ctx context.Context, b *store.Batch, kind, id string) err
 }
 
 // dropAll adds to b that the records of a kind whose id begins with prefix are removed.
-func (r *records) dropAll(ctx context.Context, b *store.Batch, kind, prefix string) error {
-	list, err := r.store.List(ctx, store.Query{Kind: kind, Prefix: prefix})
+func (l *ledger) dropAll(ctx context.Context, b *store.Batch, kind, prefix string) error {
+	list, err := l.store.List(ctx, store.Query{Kind: kind, Prefix: prefix})
 	b.Delete = append(b.Delete, list...)
 	return err
 }
 
-// accountable marks the failures of a Store as ErrStore, and has every batch depend on the format of the store.
-type accountable struct {
-	store store.Store
-	fence fence
-}
-
-func (a *accountable) Get(ctx context.Context, kind, id string) (store.Record, error) {
-	if storable("id", id) != nil {
-		return store.Record{}, ErrNotFound
-	}
-	if err := a.fence.closed(); err != nil {
-		return store.Record{}, err
-	}
-	r, err := a.store.Get(ctx, kind, id)
-	return r, a.failure(ctx, err)
-}
-
-func (a *accountable) List(ctx context.Context, q store.Query) ([]store.Record, error) {
-	for _, text := range append(slices.Concat(q.States, q.Operations), q.Prefix, q.Instance, q.VNFD, q.AfterID) {
-		if storable("", text) != nil {
-			return nil, nil // no record has it
-		}
-	}
-	if err := a.fence.closed(); err != nil {
-		return nil, err
-	}
-	list, err := a.store.List(ctx, q)
-	return list, a.failure(ctx, err)
-}
-
-func (a *accountable) Apply(ctx context.Context, b store.Batch) error {
-	var faults []error
-	for _, r := range slices.Concat(b.Put, b.Append) {
-		faults = append(faults, storable("id", r.ID), storable("state", r.Index.State), storable("instance", r.Index.Instance), storable("VNFD", r.Index.VNFD))
-	}
-	if err := errors.Join(faults...); err != nil {
-		return err
-	}
-	for {
-		if err := a.fence.closed(); err != nil {
+// allOf reads every record of a query in pages of q.Limit, default 500, for work that must not hold them all in memory.
+func (l *ledger) allOf(ctx context.Context, q store.Query, each func([]store.Record) error) error {
+	for q.Limit = cmp.Or(q.Limit, allAtOnce); ; {
+		list, err := l.store.List(ctx, q)
+		if err != nil || len(list) == 0 {
 			return err
 		}
-		fenced, version := a.fence.around(b)
-		err := a.failure(ctx, a.store.Apply(ctx, fenced))
-		if !errors.Is(err, ErrConflict) {
+		last := list[len(list)-1]
+		q.AfterStart, q.AfterID = last.Index.Start, last.ID
+		if err := each(slices.Clip(list)); err != nil || len(list) < q.Limit {
 			return err
-		}
-		// The batch need not be built again for a format that this version knows: the version writes the same records in both formats.
-		if now, errFence := a.fence.refresh(ctx, a.store); errFence != nil || now == version {
-			return a.failure(ctx, cmp.Or(errFence, err))
 		}
 	}
 }
 
-// longestIndexed is the longest text in bytes that databases index: PostgreSQL takes up to 2.7 KB for all columns of an index.
-const longestIndexed = 2000
+// allAtOnce is how many records allOf reads at once.
+const allAtOnce = 500
 
-// storable returns why databases refuse a text in a column. Trying again does not help, unlike after a failure of the store.
-func storable(column, text string) error {
-	switch {
-	case strings.ContainsRune(text, 0), !utf8.ValidString(text):
-		return fmt.Errorf("%w: the %s %.64q of a record is not storable text", ErrInvalidRequest, column, text)
-	case len(text) > longestIndexed:
-		return fmt.Errorf("%w: the %s %.64q… of a record has %d bytes, at most %d can be stored", ErrInvalidRequest, column, text, len(text), longestIndexed)
+// position returns where a list with this query stands, as continueAfter reads it. The position is sealed, because it names the last record
+// that was looked at, which a page may omit: a record of another tenant.
+func (l *ledger) position(q store.Query) (string, error) {
+	sealed, err := l.keys.Seal([]byte(strconv.FormatInt(q.AfterStart, 10)+"."+q.AfterID), pageOf(q))
+	return base64.RawURLEncoding.EncodeToString(sealed), err
+}
+
+// pageOf is the identity that a position is sealed with: it continues lists of the same kind only.
+func pageOf(q store.Query) []byte { return []byte("page of " + q.Kind) }
+
+// continueAfter lets a query continue at a position; "" is the beginning.
+func (l *ledger) continueAfter(q *store.Query, position string) (err error) {
+	if position == "" {
+		return nil
+	}
+	sealed, errText := base64.RawURLEncoding.DecodeString(position)
+	clear, errSeal := l.keys.Open(sealed, pageOf(*q))
+	start, id, found := strings.Cut(string(clear), ".")
+	q.AfterStart, err = strconv.ParseInt(start, 10, 64)
+	if q.AfterID = id; errors.Join(errText, errSeal, err) != nil || !found {
+		return fmt.Errorf("%w: the position %q is not of a list of this kind", ErrInvalidRequest, position)
 	}
 	return nil
 }
-
-func (a *accountable) Feed(ctx context.Context, after string, limit int) ([]store.Record, string, error) {
-	if err := a.fence.closed(); err != nil {
-		return nil, after, err
-	}
-	list, next, err := a.store.Feed(ctx, after, limit)
-	return list, next, a.failure(ctx, err)
-}
-
-// failure returns errors that the Store defines unchanged, and all other errors as ErrStore.
-func (a *accountable) failure(ctx context.Context, err error) error {
-	if _, isCode := errors.AsType[Code](err); err == nil || isCode || ctx.Err() != nil {
-		return err
-	}
-	return &storeFailure{of: a, err: err}
-}
-
-// failedWith reports whether this Store has failed. An ErrStore may also come from a Manager that a driver owns.
-func (a *accountable) failedWith(err error) bool {
-	failure, ok := errors.AsType[*storeFailure](err)
-	return ok && failure.of == a
-}
-
-type storeFailure struct {
-	of  *accountable
-	err error
-}
-
-func (e *storeFailure) Error() string   { return ErrStore.Error() + ": " + e.err.Error() }
-func (e *storeFailure) Unwrap() []error { return []error{ErrStore, e.err} }

@@ -66,7 +66,7 @@ func (op *Operation) tenant() string {
 // planRenewal adds to b when the entry of a VIM is to be renewed, or that it is not.
 func (op *Operation) planRenewal(ctx context.Context, b *store.Batch, vimID string, v Validity) error {
 	switch {
-	case op.claim.kind == kindHook:
+	case op.claim.guards == kindHook:
 		if v != (Validity{}) {
 			op.Log.WarnContext(ctx, "the credentials of the VIM end, and without a Manager nothing renews them", "vim", vimID, "until", v.Until)
 		}
@@ -109,7 +109,7 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
 			i.RegisteredVIMs = withoutID(i.RegisteredVIMs, vimID)
 		})
-		if err != nil || !registered || op.claim.kind == kindHook {
+		if err != nil || !registered || op.claim.guards == kindHook {
 			return err
 		}
 		return op.records.put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: op.InstanceID})

@@ -152,13 +152,14 @@ func (r *run) handOver(ctx context.Context) {
 	}
 	r.end(nil)
 	if r.m.cfg.Runner != nil {
-		r.m.startElsewhere(ctx, r.claim.opID)
+		r.m.startElsewhere(ctx, r.claim.id)
 	}
 }
 
 // accept writes the operation and the claim of this process on it, and locks the instance.
 func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, rec *operationRecord) error {
-	r.rec, r.claim.accepted = rec, rec.Occ.StartTime.UnixNano()
+	r.rec = rec
+	r.claim.accept(rec.Occ.StartTime)
 	inst.Epoch = 1
 	id := inst.Instance.ID
 	locked, err := r.m.records.sealed(kindInstance, id, version, inst)
@@ -193,8 +194,9 @@ func (r *run) acceptedAfter(ctx context.Context, err error, inst *instanceRecord
 	if failed != nil {
 		return err
 	}
-	if now.Holder == r.claim.opID {
-		r.claim.epoch, r.stored.unknown = 1, true
+	if now.Holder == r.claim.id {
+		r.claim.written()
+		r.stored.unknown = true
 		return nil
 	}
 	if held := r.m.heldBy(ctx, now); held != nil {

@@ -17,7 +17,7 @@ type run struct {
 	ctx    context.Context //nolint:containedctx // the life of the run, not of a call
 	rec    *operationRecord
 	stored slot // of rec
-	claim  *claim
+	claim  *operationClaim
 	mask   *masker
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -54,12 +54,11 @@ func (m *Manager) reserveLocked(ctx context.Context, opID string) (r, other *run
 		here: m.works() && len(m.runs) < m.cfg.Limit && m.admits(opID, unsuspected)}
 	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
 	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	r.claim = &claim{records: m.records, process: m.process, opID: opID, kind: kindInstance, running: r.ctx,
-		clear: func() { m.clear(r) }}
-	r.claim.lose = func(err error) {
+	lose := func(err error) {
 		m.noteLost(r.claim)
 		r.cancel(err)
 	}
+	r.claim = &operationClaim{claim: newClaim(r.ctx, m.process, opID, kindInstance, lose), records: m.records, clear: func() { m.clear(r) }}
 	m.runs[opID] = r
 	return r, nil, nil
 }
@@ -69,7 +68,7 @@ func (m *Manager) works() bool { return !m.cfg.AcceptOnly && m.cfg.Runner == nil
 
 // read reads the operation.
 func (r *run) read(ctx context.Context) (err error) {
-	r.rec, r.stored.version, err = r.m.operation(ctx, r.claim.opID)
+	r.rec, r.stored.version, err = r.m.operation(ctx, r.claim.id)
 	r.stored.shared = true
 	return err
 }
@@ -103,9 +102,9 @@ func (r *run) end(err error) {
 	r.err = err
 	r.cancel(nil)
 	r.m.mu.Lock()
-	delete(r.m.runs, r.claim.opID)
+	delete(r.m.runs, r.claim.id)
 	if r.rec != nil {
-		r.m.outcomes.keep(outcome{opID: r.claim.opID, state: r.rec.Occ.OperationState, at: r.rec.Occ.StateEnteredTime, err: err})
+		r.m.outcomes.keep(outcome{opID: r.claim.id, state: r.rec.Occ.OperationState, at: r.rec.Occ.StateEnteredTime, err: err})
 	}
 	r.m.stopLoops()
 	r.m.mu.Unlock()

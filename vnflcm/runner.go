@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -86,7 +85,7 @@ func (m *Manager) takeForPhase(ctx context.Context, opID string) (r *run, t take
 		return nil, t, fmt.Errorf("claim of operation %s: %w", opID, err)
 	}
 	c := seenClaim{stored: stored}
-	if c.err = m.records.open(stored, &c.held); c.err != nil && !m.records.keys.Has(stored.Body) {
+	if c.err = m.records.open(stored, &c.held); c.err != nil && !m.records.hasKey(stored) {
 		return nil, t, c.err // of a process with another key, which may live
 	}
 	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
@@ -159,7 +158,7 @@ func (m *Manager) watchProcesses(ctx context.Context) {
 			there[p.Key()] = true
 			_ = m.isGone(p)
 		}
-		maps.DeleteFunc(m.seen, func(key [2]string, _ sighting) bool { return key[0] == kindProcess && !there[key] })
+		m.seen.retain(func(key [2]string) bool { return key[0] != kindProcess || there[key] })
 		return nil
 	})
 }
@@ -194,15 +193,6 @@ func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 	}
 }
 
-// mayStart reports whether the Runner is to be called for a claim that has not changed, and notes that it is.
-func (s sightings) mayStart(claim store.Record, ttl time.Duration) bool {
-	if !s.stoodStill(claim, ttl<<s[claim.Key()].started) {
-		return false
-	}
-	s[claim.Key()] = sighting{version: claim.Version, since: time.Now(), started: min(s[claim.Key()].started+1, 6)}
-	return true
-}
-
 // restart starts those operations again whose claims are due, and removes the records of processes that are gone.
 func (m *Manager) restart(ctx context.Context, seen sightings) error {
 	claims, err := m.claims(ctx, claimFree, claimHeld)
@@ -217,7 +207,7 @@ func (m *Manager) restart(ctx context.Context, seen sightings) error {
 	there := map[[2]string]bool{}
 	for _, c := range claims {
 		named, there[c.stored.Key()] = append(named, c.held.Process), true
-		if !m.canStart(c, processes) || !seen.mayStart(c.stored, m.cfg.LeaseTTL) {
+		if !m.canStart(c, processes) || !seen.isDue(c.stored, m.cfg.LeaseTTL) {
 			continue
 		}
 		// The calls before may have taken a while.
@@ -225,7 +215,7 @@ func (m *Manager) restart(ctx context.Context, seen sightings) error {
 			m.startElsewhere(ctx, c.stored.ID)
 		}
 	}
-	maps.DeleteFunc(seen, func(key [2]string, _ sighting) bool { return !there[key] })
+	seen.retain(func(key [2]string) bool { return there[key] })
 	m.watching.Lock()
 	defer m.watching.Unlock()
 	return m.removeGone(ctx, processes, named)

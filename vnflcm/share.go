@@ -17,7 +17,7 @@ type load struct{ limit, now int }
 func (m *Manager) serversOf(claims []seenClaim, processes []store.Record) servers {
 	out := servers{}
 	for _, p := range processes {
-		var said processRecord
+		var said leaseRecord
 		if m.records.open(p, &said) == nil && said.Limit > 0 && !m.isGone(p) {
 			out[p.ID] = &load{limit: said.Limit}
 		}

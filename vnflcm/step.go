@@ -154,7 +154,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 // performed is a run of a step or a phase that ends now.
 func (op *Operation) performed(info StepInfo, start time.Time) Performed {
 	return Performed{Phase: info.Phase, Step: info.Name, On: info.On, Host: op.hostOf(info.On), Start: start.Round(0), End: time.Now().Round(0),
-		Attempt: op.attempt(), Process: op.claim.process.id}
+		Attempt: op.attempt(), Process: op.claim.lease.id}
 }
 
 // intercepted holds the interceptor to its contract: a step that it passed over in silence would count as

@@ -72,13 +72,13 @@ func (t *takeover) suspicion(max int) suspicion { return t.next.suspicion(max) }
 // hasDied reports whether the process that has the claim is gone without saying so. The caller has found that no living
 // process works on the operation. A claim without a run is from an earlier version of vnfkit, whose processes cannot say
 // that they were only stopped.
-func (c claimRecord) hasDied(current *process) bool {
-	return c.State == claimHeld && c.Run != "" && c.Run != current.run
+func (m *Manager) hasDied(c claimRecord) bool {
+	return c.State == claimHeld && c.Run != "" && c.Run != m.process.run
 }
 
 // examine finds out how often processes have ended with an operation, whose claim is free to be taken.
 func (m *Manager) examine(ctx context.Context, c seenClaim) (t takeover, err error) {
-	died := c.held.hasDied(m.process)
+	died := m.hasDied(c.held)
 	// An earlier version of vnfkit drops both attributes.
 	if !died && !c.held.Suspected && (c.held.Run != "" || c.stored.Version == 1) {
 		return t, nil
@@ -123,15 +123,16 @@ func (m *Manager) progressOf(ctx context.Context, opID string) (string, error) {
 }
 
 // write adds the record to b, and to the claim whether there is one.
-func (t *takeover) write(b *store.Batch, c *claim) error {
-	c.suspected = len(t.next.Deaths) > 0
-	if c.suspected {
-		record, err := c.records.sealed(kindSuspect, c.opID, t.version, t.next)
+func (t *takeover) write(b *store.Batch, c *operationClaim) error {
+	is := len(t.next.Deaths) > 0
+	c.suspect(is)
+	if is {
+		record, err := c.records.sealed(kindSuspect, c.id, t.version, t.next)
 		b.Put = append(b.Put, record)
 		return err
 	}
 	if t.version > 0 {
-		b.Delete = append(b.Delete, store.Record{Kind: kindSuspect, ID: c.opID, Version: t.version})
+		b.Delete = append(b.Delete, store.Record{Kind: kindSuspect, ID: c.id, Version: t.version})
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func (r *run) dropSuspect(ctx context.Context, b *store.Batch) error {
 	if !r.claim.suspected {
 		return nil
 	}
-	return r.m.records.drop(ctx, b, kindSuspect, r.claim.opID)
+	return r.m.records.drop(ctx, b, kindSuspect, r.claim.id)
 }
 
 // conviction is the error of an operation that has ended its processes.
@@ -209,7 +210,7 @@ func (m *Manager) await(opID string) {
 
 // suspect sets the suspicion of a run. m.mu is held.
 func (m *Manager) suspect(r *run, level suspicion) {
-	if m.awaited.opID == r.claim.opID {
+	if m.awaited.opID == r.claim.id {
 		m.awaited = awaitedOperation{}
 	}
 	r.suspicion, r.here = level, true
@@ -224,36 +225,11 @@ func (m *Manager) clear(r *run) {
 	m.changed.tell()
 }
 
-// progressed notes a new entry of the journal, or another write of the operation.
-func (c *claim) progressed() {
-	if c.watched.Swap(false) {
-		c.clear()
-	}
-}
-
-// noteStep stores that a step of a suspected operation begins, so that the step is known if the process ends in it.
-func (c *claim) noteStep(ctx context.Context, info StepInfo) error {
-	if !c.watched.Load() {
-		return nil
-	}
-	return c.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		var s suspectRecord
-		version, err := c.records.get(ctx, kindSuspect, c.opID, &s)
-		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) { // all processes were only stopped, or damage
-			return nil
-		}
-		s.Steps = append(s.Steps, begunStep{Phase: info.Phase, Step: info.Name, On: info.On})
-		record, errSealed := c.records.sealed(kindSuspect, c.opID, version, s)
-		b.Put = append(b.Put, record)
-		return errors.Join(err, errSealed)
-	})
-}
-
 // noteLost remembers a claim that this process has left without giving it up.
-func (m *Manager) noteLost(c *claim) {
+func (m *Manager) noteLost(c *operationClaim) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lost[c.opID] = c
+	m.lost[c.id] = c
 }
 
 // disown gives up the claims that this process has left, or says of those that other processes have taken over that this
@@ -262,7 +238,7 @@ func (m *Manager) disown(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/4) // the lease is to be renewed meanwhile
 	defer done()
 	m.mu.Lock()
-	left := map[*claim]bool{}
+	left := map[*operationClaim]bool{}
 	for opID, c := range m.lost {
 		left[c] = m.runs[opID] != nil
 	}
@@ -272,14 +248,14 @@ func (m *Manager) disown(ctx context.Context) {
 			continue
 		}
 		m.mu.Lock()
-		if m.lost[c.opID] == c {
-			delete(m.lost, c.opID)
+		if m.lost[c.id] == c {
+			delete(m.lost, c.id)
 		}
 		m.mu.Unlock()
 	}
 }
 
-func (m *Manager) disownClaim(ctx context.Context, c *claim, running bool) error {
+func (m *Manager) disownClaim(ctx context.Context, c *operationClaim, running bool) error {
 	if !running {
 		if err := c.giveUp(ctx); !errors.Is(err, ErrConflict) {
 			return err
@@ -287,7 +263,7 @@ func (m *Manager) disownClaim(ctx context.Context, c *claim, running bool) error
 	}
 	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
 		var s suspectRecord
-		version, err := m.records.get(ctx, kindSuspect, c.opID, &s)
+		version, err := m.records.get(ctx, kindSuspect, c.id, &s)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) {
 			return nil
 		}
@@ -297,18 +273,8 @@ func (m *Manager) disownClaim(ctx context.Context, c *claim, running bool) error
 			return err
 		}
 		s.Convicted = false
-		record, err := m.records.sealed(kindSuspect, c.opID, version, s)
+		record, err := m.records.sealed(kindSuspect, c.id, version, s)
 		b.Put = append(b.Put, record)
 		return err
 	})
-}
-
-// giveUp frees the operation for any process at once.
-func (c *claim) giveUp(ctx context.Context) error {
-	var b store.Batch
-	err := c.pass(&b, claimFree)
-	if err == nil {
-		err = c.apply(ctx, b)
-	}
-	return err
 }

@@ -24,7 +24,7 @@ func (m *Manager) take(ctx context.Context, c seenClaim, holder store.Record, fa
 	if r == nil || err != nil {
 		return nil, t, err
 	}
-	if err = m.seize(ctx, r, c.stored, holder, t); errors.Is(err, ErrConflict) {
+	if err = r.seize(ctx, c.stored, holder, t); errors.Is(err, ErrConflict) {
 		err = fmt.Errorf("%w: another process was faster to take operation %s", ErrLeased, c.stored.ID)
 	} else if err == nil {
 		err = r.readTaken(ctx)
@@ -74,19 +74,16 @@ func (m *Manager) reserveFor(ctx context.Context, claim store.Record, level susp
 }
 
 // seize transfers a claim that is as stored to a run. If holder is a process, its record must be unchanged.
-func (m *Manager) seize(ctx context.Context, r *run, stored, holder store.Record, t takeover) error {
-	r.claim.epoch, r.claim.accepted = stored.Version, stored.Index.Start
-	return m.process.assert(ctx, func(self store.Record) error {
-		b := store.Batch{Assert: []store.Record{self}}
-		if holder.ID != "" {
-			b.Assert = append(b.Assert, holder)
-		}
-		err := errors.Join(t.write(&b, r.claim), r.claim.pass(&b, claimHeld))
-		if err == nil {
-			err = r.claim.apply(ctx, b)
-		}
+func (r *run) seize(ctx context.Context, stored, holder store.Record, t takeover) error {
+	r.claim.replace(stored)
+	var b store.Batch
+	if holder.ID != "" {
+		b.Assert = append(b.Assert, holder)
+	}
+	if err := t.write(&b, r.claim); err != nil {
 		return err
-	})
+	}
+	return r.claim.take(ctx, b, claimHeld)
 }
 
 // readTaken reads an operation whose claim was taken. It parks the claim on an operation that cannot continue: it is missing, unreadable
@@ -101,7 +98,7 @@ func (r *run) readTaken(ctx context.Context) error {
 	case errors.Is(err, ErrNotFound):
 		r.claim.end(&b)
 	case err == nil:
-		err = fmt.Errorf("%w: operation %s is %s", ErrLeased, r.claim.opID, r.rec.Occ.OperationState)
+		err = fmt.Errorf("%w: operation %s is %s", ErrLeased, r.claim.id, r.rec.Occ.OperationState)
 		_ = r.claim.pass(&b, claimParked)
 	case errors.Is(err, ErrUnreadable):
 		_ = r.claim.pass(&b, claimParked)

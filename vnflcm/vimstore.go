@@ -120,15 +120,15 @@ func (v *storeVIMs) registrants(ctx context.Context) (found registrants, err err
 	if v.known.instances != nil {
 		return v.known, nil
 	}
-	format, err := v.records.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
-	if err == nil {
+	format, _, err := v.records.readFormat(ctx)
+	if err = ignoreUnreadable(err); err == nil {
 		found, err = v.records.registrants(ctx)
 	}
 	if err != nil {
 		return registrants{}, err
 	}
 	switch {
-	case found.unread == nil && numberOf(format) > 1:
+	case found.unread == nil && format.Number > 1:
 		v.known = found
 	case found.unread != nil && found.unread.Error() != v.warned:
 		v.warned = found.unread.Error()

@@ -51,3 +51,17 @@ func (m *Manager) watch(ctx context.Context) {
 		}
 	}
 }
+
+// Exclusively calls work in one of all processes that call it with the same name on the same Store, for work that must
+// not be done twice at a time, such as sending notifications. The other calls wait. When the working process has died,
+// or has lost the store, another process calls work after the LeaseTTL of the first.
+//
+// The context of work ends with ctx, and with ErrLeased before another process may call work; Exclusively then waits
+// for its next turn. It returns when work has returned for another reason, when ctx has ended, or ErrShutdown when the
+// Manager is closed. If a process is stopped during work, it may execute one more action when it continues: work must
+// tolerate that.
+func (m *Manager) Exclusively(ctx context.Context, name string, work func(context.Context) error) error {
+	m.startWatching(ctx)
+	l := leases{ledger: m.records.ledger, ttl: m.cfg.LeaseTTL, log: m.cfg.Logger, changed: m.changed.wait, closed: m.isClosed}
+	return l.exclusively(ctx, name, func(ctx context.Context, _ *lease) error { return work(ctx) })
+}

@@ -1,0 +1,74 @@
+package vnflcm
+
+// Kinds of records.
+const (
+	kindInstance    = "instance"
+	kindAbandoned   = "abandoned"
+	kindAdoption    = "adoption"
+	kindOperation   = "operation"
+	kindHook        = "hook"
+	kindHookInitial = "hook-initial"
+	kindProcess     = "process"
+	kindClaim       = "claim"
+	kindSuspect     = "suspect"
+	kindCancel      = "cancel"
+	kindStep        = "step"
+	kindHistory     = "history"
+	kindChange      = "change"
+	kindState       = "state"
+	kindDocument    = "document"
+	kindLease       = "lease"
+	kindVIM         = "vim"
+	kindVIMDefault  = "vim-default"
+	kindRenewal     = "renewal"
+	kindRemovedVIM  = "vim-removed"
+	kindExpiry      = "certificates"
+	kindAutomatic   = "automatic"
+)
+
+// contentOf returns a value that the content of records of a kind is read into.
+func contentOf(kind string) any {
+	switch kind {
+	case kindInstance, kindHook:
+		return new(instanceRecord)
+	case kindAbandoned:
+		return new(AbandonedInstance)
+	case kindOperation:
+		return new(operationRecord)
+	case kindHookInitial:
+		return new(InstantiateVnfRequest)
+	case kindProcess, kindLease:
+		return new(leaseRecord)
+	case kindClaim:
+		return new(claimRecord)
+	case kindSuspect:
+		return new(suspectRecord)
+	case kindCancel:
+		return new(cancelRequest)
+	case kindStep:
+		return new(journalEntry)
+	case kindHistory:
+		return new(historyRecord)
+	case kindChange:
+		return new(changeRecord)
+	case kindVIM:
+		return new(vimRecord)
+	case kindVIMDefault, kindAdoption:
+		return new(string)
+	case kindRemovedVIM:
+		return new(removedVIM)
+	case kindRenewal:
+		return new(renewal)
+	case kindExpiry:
+		return new(expiryRecord)
+	case kindAutomatic:
+		return new(automaticRecord)
+	}
+	return new(any)
+}
+
+// records are the records of a Manager, in the ledger.
+type records struct {
+	*ledger
+	turns turns
+}
