@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -25,7 +27,7 @@ type AbandonedInstance struct {
 // abandonedRecord is the stored form of an AbandonedInstance.
 type abandonedRecord AbandonedInstance
 
-func (a abandonedRecord) index() store.Index {
+func (a abandonedRecord) Index() store.Index {
 	return store.Index{Instance: a.VNF.InstanceID, VNFD: a.VNF.VnfdID, Start: a.Time.UnixNano()}
 }
 
@@ -39,7 +41,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 		return nil, err
 	}
 	var left AbandonedInstance
-	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		inst, version, err := m.instance(ctx, instanceID)
 		if err != nil {
 			return err
@@ -50,11 +52,11 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 		left = inst.remains()
 		b.Delete = append(b.Delete, store.Record{Kind: kindInstance, ID: instanceID, Version: version})
 		for _, vimID := range left.RegisteredVIMs {
-			if err := m.records.put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: instanceID}); err != nil {
+			if err := m.records.Put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: instanceID}); err != nil {
 				return err
 			}
 		}
-		return errors.Join(m.records.dropAll(ctx, b, kindState, instanceID+"/"), m.records.drop(ctx, b, kindExpiry, instanceID), m.records.put(ctx, b, kindAbandoned, instanceID, abandonedRecord(left)),
+		return errors.Join(m.records.DropAll(ctx, b, kindState, instanceID+"/"), m.records.Drop(ctx, b, kindExpiry, instanceID), m.records.Put(ctx, b, kindAbandoned, instanceID, abandonedRecord(left)),
 			m.records.appendChange(b, InstanceDeleted, left.VNF, nil))
 	})
 	if err != nil {
@@ -96,7 +98,7 @@ func (m *Manager) dropLostHolder(ctx context.Context, b *store.Batch, inst *inst
 	} else if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	return errors.Join(m.records.drop(ctx, b, kindClaim, inst.Holder), m.records.drop(ctx, b, kindSuspect, inst.Holder))
+	return errors.Join(m.records.Drop(ctx, b, ledger.KindClaim, inst.Holder), m.records.Drop(ctx, b, kindSuspect, inst.Holder))
 }
 
 // remains lists what the instance may leave.

@@ -55,7 +55,7 @@ func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateV
 	if err := m.readAdopted(ctx, pkg, rec, known.scaleStatus(), resource); err != nil {
 		return nil, err
 	}
-	if err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error { return m.addAdopted(ctx, b, rec) }); err != nil {
+	if err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error { return m.addAdopted(ctx, b, rec) }); err != nil {
 		return nil, err
 	}
 	return m.Get(ctx, rec.Instance.ID)
@@ -161,13 +161,13 @@ func checkNumbers(op *Operation, now []VNFC) error {
 // addAdopted adds to b the instance, unless another instance has one of its machines. The record of the latest adoption, which
 // each adoption replaces, keeps two adoptions from being written side by side.
 func (m *Manager) addAdopted(ctx context.Context, b *store.Batch, rec *instanceRecord) error {
-	if err := m.records.put(ctx, b, kindAdoption, "latest", rec.Instance.ID); err != nil {
+	if err := m.records.Put(ctx, b, kindAdoption, "latest", rec.Instance.ID); err != nil {
 		return err
 	}
-	err := m.records.allOf(ctx, store.Query{Kind: kindInstance}, func(list []store.Record) error {
+	err := m.records.EachPage(ctx, store.Query{Kind: kindInstance}, func(list []store.Record) error {
 		for _, stored := range list {
 			var other instanceRecord
-			if err := m.records.open(stored, &other); err != nil {
+			if err := m.records.Open(stored, &other); err != nil {
 				return err
 			}
 			if err := rec.shares(&other); err != nil {

@@ -35,7 +35,7 @@ func (m *Manager) Close(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	m.disown(ctx)
-	m.process.leave(ctx)
+	m.process.Leave(ctx)
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (m *Manager) Close(ctx context.Context) error {
 func (m *Manager) retire(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/4)
 	defer done()
-	if err := m.process.retire(ctx); err != nil {
+	if err := m.process.Retire(ctx); err != nil {
 		m.cfg.Logger.WarnContext(ctx, "other processes count this process until it has ended", "error", err)
 	}
 }
@@ -51,7 +51,7 @@ func (m *Manager) retire(ctx context.Context) {
 // stopLoops ends the goroutines of a Manager that is closed, or whose store has a newer format. The goroutine that watches the store ends at
 // once, the rest end when no run needs the lease. m.mu is held.
 func (m *Manager) stopLoops() {
-	if !m.closed && m.records.closed() == nil {
+	if !m.closed && m.records.Closed() == nil {
 		return
 	}
 	if m.stop != nil {

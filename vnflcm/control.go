@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -20,7 +22,7 @@ type cancelRequest struct {
 // as ROLLED_BACK, later it becomes FAILED_TEMP, unless it completes before. Cancel returns when the request is stored.
 // It returns ErrState if no process works on the operation.
 func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) error {
-	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		rec, version, err := m.operation(ctx, opID)
 		if err != nil {
 			return err
@@ -31,12 +33,12 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 		if !rec.Occ.OperationState.active() {
 			return stateError(rec, "cancelled")
 		}
-		unchanged, err := m.records.sealed(kindOperation, opID, version, rec)
+		unchanged, err := m.records.Seal(kindOperation, opID, version, rec)
 		if err != nil {
 			return err
 		}
 		b.Put, b.Wake = []store.Record{unchanged}, true
-		return m.records.put(ctx, b, kindCancel, opID, cancelRequest{Mode: mode})
+		return m.records.Put(ctx, b, kindCancel, opID, cancelRequest{Mode: mode})
 	})
 	if err != nil {
 		return err
@@ -192,11 +194,11 @@ func (m *Manager) leave(ctx context.Context, opID, verb string, next func(contex
 
 // readParked reads an operation in FAILED_TEMP, and the version of the claim that the next write has to replace.
 func (r *run) readParked(ctx context.Context, verb string) error {
-	stored, err := r.m.cfg.Store.Get(ctx, kindClaim, r.claim.id)
+	stored, err := r.m.cfg.Store.Get(ctx, ledger.KindClaim, r.claim.ID())
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	r.claim.replace(stored)
+	r.claim.Replace(stored)
 	if err := r.read(ctx); err != nil {
 		return err
 	}
@@ -209,9 +211,9 @@ func (r *run) readParked(ctx context.Context, verb string) error {
 // take adds to b that this process works on the operation from then on, or that any process may.
 func (r *run) take(ctx context.Context, b *store.Batch) error {
 	if !r.here {
-		return r.claim.pass(b, claimFree)
+		return r.claim.Pass(b, ledger.Free)
 	}
-	return r.claim.begin(ctx, b)
+	return r.claim.Begin(ctx, b)
 }
 
 // reserveFailed makes the run of an operation in FAILED_TEMP. If its last run in this process is still ending, that

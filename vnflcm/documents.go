@@ -26,7 +26,7 @@ type Document struct {
 }
 
 // Decode reads the JSON of the value into a pointer. ErrUnreadable: the document is damaged, or sealed under another key.
-func (d Document) Decode(into any) error { return d.records.open(d.stored, into) }
+func (d Document) Decode(into any) error { return d.records.Open(d.stored, into) }
 
 func (d *Documents) document(stored store.Record) Document {
 	return Document{ID: stored.ID[len(d.collection)+1:], Version: stored.Version, records: d.records, stored: stored}
@@ -36,7 +36,7 @@ func (d *Documents) id(id string) string { return d.collection + "/" + id }
 
 // Get returns a document, or an error that is ErrNotFound.
 func (d *Documents) Get(ctx context.Context, id string) (Document, error) {
-	stored, err := d.records.store.Get(ctx, kindDocument, d.id(id))
+	stored, err := d.records.Store.Get(ctx, kindDocument, d.id(id))
 	if err != nil {
 		return Document{}, fmt.Errorf("%s %s: %w", d.collection, id, err)
 	}
@@ -57,7 +57,7 @@ func (d *Documents) List(ctx context.Context, after string, limit int) ([]Docume
 	if after != "" {
 		q.AfterID = d.id(after)
 	}
-	list, err := d.records.store.List(ctx, q)
+	list, err := d.records.Store.List(ctx, q)
 	out := make([]Document, len(list))
 	for i, stored := range list {
 		out[i] = d.document(stored)
@@ -68,14 +68,14 @@ func (d *Documents) List(ctx context.Context, after string, limit int) ([]Docume
 // Put stores the JSON of a value in place of the given version of a document; 0: there must be no document. ErrConflict: the
 // document has another version.
 func (d *Documents) Put(ctx context.Context, id string, version int64, value any) error {
-	record, err := d.records.sealed(kindDocument, d.id(id), version, value)
+	record, err := d.records.Seal(kindDocument, d.id(id), version, value)
 	if err != nil {
 		return err
 	}
-	return d.records.store.Apply(ctx, store.Batch{Put: []store.Record{record}})
+	return d.records.Store.Apply(ctx, store.Batch{Put: []store.Record{record}})
 }
 
 // Delete removes the given version of a document. ErrConflict: the document has another version, or does not exist.
 func (d *Documents) Delete(ctx context.Context, id string, version int64) error {
-	return d.records.store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: kindDocument, ID: d.id(id), Version: version}}})
+	return d.records.Store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: kindDocument, ID: d.id(id), Version: version}}})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -32,7 +34,7 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 		}
 		return masked // the operation stays unchanged, for the next process
 	}
-	if r.m.records.failed(err) { // not a fault of the operation: it is taken up again once the store answers
+	if r.m.records.Failed(err) { // not a fault of the operation: it is taken up again once the store answers
 		r.left = err
 		r.m.cfg.Logger.WarnContext(ctx, "the operation waits for the store", "operation", r.rec.Occ.ID, "error", masked)
 		return masked
@@ -82,7 +84,7 @@ func (rec *instanceRecord) clear() {
 // finish unlocks the instance, enters a final state and removes what only the operation needed.
 func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord)) error {
 	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *store.Batch) error {
-		r.claim.end(b)
+		r.claim.End(b)
 		return r.archiveJournal(ctx, b)
 	})
 }
@@ -104,7 +106,7 @@ func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *store.
 		}
 		switch {
 		case err == nil && emptied:
-			err = errors.Join(r.m.records.dropAll(ctx, b, kindState, id+"/"), r.m.records.drop(ctx, b, kindExpiry, id))
+			err = errors.Join(r.m.records.DropAll(ctx, b, kindState, id+"/"), r.m.records.Drop(ctx, b, kindExpiry, id))
 		case err == nil:
 			err = r.noteEnd(ctx, b)
 		}
@@ -122,7 +124,7 @@ func (r *run) enter(ctx context.Context, state OperationState, also ...func(cont
 	}
 	if state == FailedTemp {
 		also = append(also, func(ctx context.Context, b *store.Batch) error {
-			return errors.Join(r.claim.pass(b, claimParked), r.keepHistory(ctx, b))
+			return errors.Join(r.claim.Pass(b, ledger.Parked), r.keepHistory(ctx, b))
 		})
 	}
 	also = append(also, func(_ context.Context, b *store.Batch) error {
@@ -141,7 +143,7 @@ func (r *run) dropCancel(ctx context.Context, b *store.Batch) error {
 	if !r.mayBeCancelled() {
 		return nil
 	}
-	return r.m.records.drop(ctx, b, kindCancel, r.rec.Occ.ID)
+	return r.m.records.Drop(ctx, b, kindCancel, r.rec.Occ.ID)
 }
 
 // announce reports a new state of an operation to the log and the observer.

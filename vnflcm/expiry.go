@@ -81,7 +81,7 @@ type expiryRecord struct {
 	Task  MaintenanceTask `json:"task,omitempty"` // that is due
 }
 
-func (r expiryRecord) index() store.Index {
+func (r expiryRecord) Index() store.Index {
 	return store.Index{State: r.Limit, Operation: string(r.Task), Start: r.Due.UnixNano()}
 }
 
@@ -124,7 +124,7 @@ func (m *Manager) expiry(ctx context.Context, instanceID string) (*expiryRecord,
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := m.records.open(stored, &rec); err != nil {
+	if err := m.records.Open(stored, &rec); err != nil {
 		m.cfg.Logger.WarnContext(ctx, "the record of certificates cannot be read, it is written again", "instance", instanceID, "error", err)
 		return &expiryRecord{}, stored.Version, nil
 	}
@@ -135,11 +135,11 @@ func (m *Manager) expiry(ctx context.Context, instanceID string) (*expiryRecord,
 // removes the record of an instance that is not instantiated any more.
 func (m *Manager) storeReading(ctx context.Context, instanceID string, found reading) error {
 	var near []Certificate
-	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		near = nil
 		inst, instVersion, err := m.instance(ctx, instanceID)
 		if errors.Is(err, ErrNotFound) || err == nil && inst.instantiated() != nil {
-			return m.records.drop(ctx, b, kindExpiry, instanceID)
+			return m.records.Drop(ctx, b, kindExpiry, instanceID)
 		}
 		var rec *expiryRecord
 		var version int64
@@ -163,7 +163,7 @@ func (m *Manager) storeReading(ctx context.Context, instanceID string, found rea
 
 func (r *records) putExpiry(b *store.Batch, instanceID string, version int64, rec *expiryRecord, now time.Time) error {
 	rec.classify(now)
-	record, err := r.sealed(kindExpiry, instanceID, version, rec)
+	record, err := r.Seal(kindExpiry, instanceID, version, rec)
 	b.Put = append(b.Put, record)
 	return err
 }

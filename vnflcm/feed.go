@@ -73,7 +73,7 @@ type changeRecord struct {
 	Certificates []Certificate `json:"certificates,omitempty"`
 }
 
-func (c changeRecord) index() store.Index { return store.Index{Start: c.Time.UnixNano()} }
+func (c changeRecord) Index() store.Index { return store.Index{Start: c.Time.UnixNano()} }
 
 // appendChange adds a change to the feed in the batch that makes it. op is the operation that has entered a state, or nil.
 func (r *records) appendChange(b *store.Batch, kind ChangeKind, vnf VNFIdentity, op *operationRecord) error {
@@ -85,7 +85,7 @@ func (r *records) appendChange(b *store.Batch, kind ChangeKind, vnf VNFIdentity,
 }
 
 func (r *records) appendRecord(b *store.Batch, change changeRecord) error {
-	record, err := r.sealed(kindChange, uuid.NewString(), 0, change)
+	record, err := r.Seal(kindChange, uuid.NewString(), 0, change)
 	b.Append, b.Wake = append(b.Append, record), true
 	return err
 }
@@ -131,7 +131,7 @@ func (m *Manager) Changes(ctx context.Context, after Cursor, limit int) (list []
 	var errs []error
 	for _, record := range stored {
 		var c changeRecord
-		if err := m.records.open(record, &c); err != nil {
+		if err := m.records.Open(record, &c); err != nil {
 			errs = append(errs, err)
 			continue
 		}

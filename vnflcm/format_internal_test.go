@@ -3,6 +3,8 @@ package vnflcm
 import (
 	"context"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -14,12 +16,12 @@ func KnowFormat(c *Config, newest int) { c.format = newest }
 
 // SetFormat writes the format of a store, as a migration of another version would.
 func SetFormat(ctx context.Context, m *Manager, number int, migrating bool) error {
-	stored, err := m.cfg.Store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+	stored, err := m.cfg.Store.Get(ctx, ledger.KindMeta, "key")
 	if err != nil {
 		return err
 	}
 	var b store.Batch
-	if err := m.records.putFormat(&b, stored.Version, format{Number: number, Migrating: migrating}); err != nil {
+	if err := m.records.PutFormat(&b, stored.Version, ledger.Format{Number: number, Migrating: migrating}); err != nil {
 		return err
 	}
 	return m.cfg.Store.Apply(ctx, b)

@@ -36,7 +36,7 @@ type historyRecord struct {
 	of        store.Index // of the operation
 }
 
-func (h historyRecord) index() store.Index { return h.of }
+func (h historyRecord) Index() store.Index { return h.of }
 
 // History returns the work of the operation so far, in the order of its beginning: finished steps and phases, and
 // failed steps. It is kept until the operation is purged. ErrNotFound: the operation does not exist.
@@ -46,7 +46,7 @@ func (m *Manager) History(ctx context.Context, opID string) ([]Performed, error)
 		return nil, err
 	}
 	var h historyRecord
-	if _, err := m.records.get(ctx, kindHistory, opID, &h); err != nil && !errors.Is(err, ErrNotFound) {
+	if _, err := m.records.Get(ctx, kindHistory, opID, &h); err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("history of operation %s: %w", opID, err)
 	}
 	out := slices.Concat(h.Performed, rec.Phases)
@@ -80,7 +80,7 @@ func (r *records) performed(journal []store.Record) []Performed {
 	var out []Performed
 	for _, stored := range journal {
 		var e journalEntry
-		if r.open(stored, &e) == nil {
+		if r.Open(stored, &e) == nil {
 			out = append(out, e.Performed)
 		}
 	}
@@ -128,16 +128,16 @@ func (p *performance) all() []Performed {
 
 // keepHistory adds to b that the history contains the work of this run, and the entries in also.
 func (r *run) keepHistory(ctx context.Context, b *store.Batch, also ...Performed) error {
-	h := historyRecord{of: r.rec.index()}
+	h := historyRecord{of: r.rec.Index()}
 	version := int64(0)
 	if r.rec.Kept {
 		var err error
-		if version, err = r.m.records.get(ctx, kindHistory, r.rec.Occ.ID, &h); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
+		if version, err = r.m.records.Get(ctx, kindHistory, r.rec.Occ.ID, &h); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
 			return err
 		}
 	}
 	h.Performed = slices.Concat(h.Performed, r.performed.all(), also)
-	record, err := r.m.records.sealed(kindHistory, r.rec.Occ.ID, version, h)
+	record, err := r.m.records.Seal(kindHistory, r.rec.Occ.ID, version, h)
 	b.Put = append(b.Put, record)
 	r.rec.Kept = true
 	return err
@@ -146,7 +146,7 @@ func (r *run) keepHistory(ctx context.Context, b *store.Batch, also ...Performed
 // archiveJournal adds to b that the entries of the journal move to the history. Under the first claim the run knows
 // them, unless a write has failed; then they are read.
 func (r *run) archiveJournal(ctx context.Context, b *store.Batch) error {
-	if entries, certain := r.performed.entries(); certain && r.claim.epoch == 1 && !r.stored.unknown {
+	if entries, certain := r.performed.entries(); certain && r.claim.Epoch() == 1 && !r.stored.Unknown {
 		for _, e := range entries {
 			info := StepInfo{OperationID: r.rec.Occ.ID, Phase: e.Phase, Name: e.Step, On: e.On}
 			b.Delete = append(b.Delete, store.Record{Kind: kindStep, ID: info.Key(), Version: 1})

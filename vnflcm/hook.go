@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -42,8 +44,8 @@ func RunHook(ctx context.Context, c Config, driver MgmtDriver, hook Hook, data O
 	}
 	var result HookResult
 	var failed error
-	l := leases{ledger: recs.ledger, ttl: c.LeaseTTL, log: c.Logger, changed: func() <-chan struct{} { return nil }, closed: func() bool { return false }}
-	err = l.exclusively(ctx, leaseOf(h.id), func(ctx context.Context, held *lease) error {
+	l := ledger.Exclusive{Ledger: recs.Ledger, TTL: c.LeaseTTL, Log: c.Logger, Changed: func() <-chan struct{} { return nil }, Closed: func() bool { return false }}
+	err = l.Do(ctx, leaseOf(h.id), func(ctx context.Context, held *ledger.Lease) error {
 		own := *op // a repeated call begins with the values of the caller
 		result, failed = h.run(ctx, held, driver, do, &own)
 		if errors.Is(failed, errLostHook) {
@@ -119,9 +121,9 @@ func (h *hookRun) complete(ctx context.Context, op *Operation, before []VNFC) (e
 // instantiation reads the request that a hook of the instantiation had.
 func (h *hookRun) instantiation(ctx context.Context) (InstantiateVnfRequest, error) {
 	var request InstantiateVnfRequest
-	stored, err := h.records.store.Get(ctx, kindHookInitial, h.instance)
+	stored, err := h.records.Store.Get(ctx, kindHookInitial, h.instance)
 	if err == nil {
-		err = h.records.open(stored, &request)
+		err = h.records.Open(stored, &request)
 	}
 	if errors.Is(err, ErrNotFound) {
 		err = &ParamError{Path: "initial", Reason: "is required: the store has no instantiation of the VNF instance " + h.instance}
@@ -146,9 +148,9 @@ func (h *hookRun) change(ctx context.Context, op *Operation, before []VNFC) (Cha
 			start = Hook(strings.Replace(string(h.hook), rollbackInfix, "", 1))
 		}
 		var inst instanceRecord
-		stored, err := h.records.store.Get(ctx, kindHook, hookID(op.ID, start))
+		stored, err := h.records.Store.Get(ctx, kindHook, hookID(op.ID, start))
 		if err == nil {
-			err = h.records.open(stored, &inst)
+			err = h.records.Open(stored, &inst)
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return Change{}, err
@@ -196,13 +198,13 @@ type hookRun struct {
 
 // read returns the record of the hook, nil if there is none, and the result of a hook that is done.
 func (h *hookRun) read(ctx context.Context) (stored *store.Record, result HookResult, done bool, err error) {
-	found, err := h.records.store.Get(ctx, kindHook, h.id)
+	found, err := h.records.Store.Get(ctx, kindHook, h.id)
 	if errors.Is(err, ErrNotFound) {
 		return nil, result, false, nil
 	}
 	var inst instanceRecord
 	if err == nil {
-		err = h.records.open(found, &inst)
+		err = h.records.Open(found, &inst)
 	}
 	if err != nil {
 		return nil, result, false, fmt.Errorf("hook %s: %w", h.id, err)
@@ -221,10 +223,10 @@ func (rec *instanceRecord) hookResult() HookResult {
 }
 
 // run runs the hook, unless another process has done so before this one got the lease.
-func (h *hookRun) run(ctx context.Context, held *lease, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) (HookResult, error) {
+func (h *hookRun) run(ctx context.Context, held *ledger.Lease, driver MgmtDriver, do func(context.Context, *Operation) error, op *Operation) (HookResult, error) {
 	ctx, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
-	c := &operationClaim{claim: newClaim(ctx, held, h.id, kindHook, lose), records: h.records}
+	c := &operationClaim{Claim: ledger.NewClaim(ctx, held, h.id, kindHook, lose), records: h.records}
 	result, done, err := h.take(ctx, c, op)
 	if err == nil && !done {
 		err = logPanic(ctx, op.Log, recovered(func() error { return h.runGuarded(ctx, c, driver, do, op) }))
@@ -263,16 +265,16 @@ func (h *hookRun) take(ctx context.Context, c *operationClaim, op *Operation) (H
 	if done || err != nil {
 		return result, done, err
 	}
-	held, err := h.records.store.Get(ctx, kindClaim, h.id)
+	held, err := h.records.Store.Get(ctx, ledger.KindClaim, h.id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return result, false, err
 	}
-	c.replace(held)
-	c.accept(time.Now())
+	c.Replace(held)
+	c.Accept(time.Now())
 	inst, version := &instanceRecord{Instance: VnfInstance{ID: h.instance}, Holder: h.id}, int64(0)
 	if stored != nil {
 		version = stored.Version
-		if err := h.records.open(*stored, inst); err != nil {
+		if err := h.records.Open(*stored, inst); err != nil {
 			return result, false, err
 		}
 	}
@@ -280,7 +282,7 @@ func (h *hookRun) take(ctx context.Context, c *operationClaim, op *Operation) (H
 		inst.Resources = op.Resources
 	}
 	inst.Epoch = held.Version + 1
-	record, err := h.records.sealed(kindHook, h.id, version, inst)
+	record, err := h.records.Seal(kindHook, h.id, version, inst)
 	if err != nil {
 		return result, false, err
 	}
@@ -292,16 +294,16 @@ func (h *hookRun) take(ctx context.Context, c *operationClaim, op *Operation) (H
 		}
 		records = append(records, kept)
 	}
-	return result, false, c.take(ctx, store.Batch{Put: records}, claimHook)
+	return result, false, c.Take(ctx, store.Batch{Put: records}, ledger.UnderLease)
 }
 
 // keep returns the record of the request that instantiates the VNF.
 func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (store.Record, error) {
-	stored, err := h.records.store.Get(ctx, kindHookInitial, h.instance)
+	stored, err := h.records.Store.Get(ctx, kindHookInitial, h.instance)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return store.Record{}, err
 	}
-	return h.records.sealed(kindHookInitial, h.instance, stored.Version, request)
+	return h.records.Seal(kindHookInitial, h.instance, stored.Version, request)
 }
 
 // equip sets the unexported fields of op.
@@ -315,9 +317,9 @@ func (h *hookRun) equip(ctx context.Context, c *operationClaim, driver MgmtDrive
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return c.hold(ctx)
+		return c.Hold(ctx)
 	}
-	journal, err := h.records.store.List(ctx, store.Query{Kind: kindStep, Prefix: h.id + "/"})
+	journal, err := h.records.Store.List(ctx, store.Query{Kind: kindStep, Prefix: h.id + "/"})
 	op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: mayBegin, performed: &performance{}, journal: map[string]store.Record{}}
 	for _, entry := range journal {
 		op.steps.journal[entry.ID] = entry
@@ -339,15 +341,15 @@ func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Oper
 // finish records that the hook is done, and removes data that only the run needed. The last hook of an instance removes
 // the state of the drivers, as the end of a termination does.
 func (h *hookRun) finish(ctx context.Context, c *operationClaim) (result HookResult, err error) {
-	err = c.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	err = c.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		err := c.changeInstance(ctx, b, h.id, func(i *instanceRecord) {
 			if i.Holder = ""; !strings.HasSuffix(string(h.hook), startSuffix) {
 				i.Resources = Resources{}
 			}
 			result = i.hookResult()
 		})
-		c.end(b)
-		err = errors.Join(err, h.records.dropAll(ctx, b, kindStep, h.id+"/"))
+		c.End(b)
+		err = errors.Join(err, h.records.DropAll(ctx, b, kindStep, h.id+"/"))
 		if h.hook == TerminateEnd || h.hook == InstantiateRollbackEnd {
 			err = errors.Join(err, h.records.forgetHooks(ctx, b, h.instance, h.id))
 		}
@@ -362,22 +364,22 @@ func ForgetHooks(ctx context.Context, c Config, instanceID string) error {
 	if err != nil {
 		return err
 	}
-	return recs.update(ctx, func(ctx context.Context, b *store.Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
+	return recs.Update(ctx, func(ctx context.Context, b *store.Batch) error { return recs.forgetHooks(ctx, b, instanceID, "") })
 }
 
 // forgetHooks adds to b that the state of an instance and its hooks are removed, except the hook with the id except. Hooks that cannot
 // be read stay, because they may be of another instance.
 func (r *records) forgetHooks(ctx context.Context, b *store.Batch, instanceID, except string) error {
-	err := errors.Join(r.dropAll(ctx, b, kindState, instanceID+"/"), r.drop(ctx, b, kindHookInitial, instanceID))
-	return errors.Join(err, r.allOf(ctx, store.Query{Kind: kindHook}, func(list []store.Record) error {
+	err := errors.Join(r.DropAll(ctx, b, kindState, instanceID+"/"), r.Drop(ctx, b, kindHookInitial, instanceID))
+	return errors.Join(err, r.EachPage(ctx, store.Query{Kind: kindHook}, func(list []store.Record) error {
 		var errs []error
 		for _, stored := range list {
 			var inst instanceRecord
-			if r.open(stored, &inst) != nil || inst.Instance.ID != instanceID || stored.ID == except {
+			if r.Open(stored, &inst) != nil || inst.Instance.ID != instanceID || stored.ID == except {
 				continue
 			}
 			b.Delete = append(b.Delete, stored)
-			errs = append(errs, r.dropAll(ctx, b, kindStep, stored.ID+"/"), r.drop(ctx, b, kindClaim, stored.ID), r.drop(ctx, b, kindLease, leaseOf(stored.ID)))
+			errs = append(errs, r.DropAll(ctx, b, kindStep, stored.ID+"/"), r.Drop(ctx, b, ledger.KindClaim, stored.ID), r.Drop(ctx, b, ledger.KindLease, leaseOf(stored.ID)))
 		}
 		return errors.Join(errs...)
 	}))

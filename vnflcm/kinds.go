@@ -1,5 +1,7 @@
 package vnflcm
 
+import "github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 // Kinds of records.
 const (
 	kindInstance    = "instance"
@@ -8,8 +10,6 @@ const (
 	kindOperation   = "operation"
 	kindHook        = "hook"
 	kindHookInitial = "hook-initial"
-	kindProcess     = "process"
-	kindClaim       = "claim"
 	kindSuspect     = "suspect"
 	kindCancel      = "cancel"
 	kindStep        = "step"
@@ -17,7 +17,6 @@ const (
 	kindChange      = "change"
 	kindState       = "state"
 	kindDocument    = "document"
-	kindLease       = "lease"
 	kindVIM         = "vim"
 	kindVIMDefault  = "vim-default"
 	kindRenewal     = "renewal"
@@ -37,10 +36,10 @@ func contentOf(kind string) any {
 		return new(operationRecord)
 	case kindHookInitial:
 		return new(InstantiateVnfRequest)
-	case kindProcess, kindLease:
-		return new(leaseRecord)
-	case kindClaim:
-		return new(claimRecord)
+	case ledger.KindProcess, ledger.KindLease:
+		return new(ledger.LeaseRecord)
+	case ledger.KindClaim:
+		return new(ledger.ClaimRecord)
 	case kindSuspect:
 		return new(suspectRecord)
 	case kindCancel:
@@ -69,6 +68,6 @@ func contentOf(kind string) any {
 
 // records are the records of a Manager, in the ledger.
 type records struct {
-	*ledger
+	*ledger.Ledger
 	turns turns
 }

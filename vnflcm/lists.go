@@ -117,7 +117,7 @@ type pager[R, T any] struct {
 func listPage[R, T any](ctx context.Context, r *records, q store.Query, after string, limit int, show func(*R, int64) (T, bool)) (Page[T], error) {
 	q.Background = true
 	p := &pager[R, T]{records: r, query: q, limit: limit, show: show}
-	if r.continueAfter(&p.query, after) != nil {
+	if r.ContinueAfter(&p.query, after) != nil {
 		return p.page, &ParamError{Path: "after", Value: after, Reason: "is not the end of a page"}
 	}
 	for {
@@ -149,7 +149,7 @@ func (p *pager[R, T]) part(ctx context.Context) (more bool, err error) {
 // next is part without its turn. It returns how many records it has read.
 func (p *pager[R, T]) next(ctx context.Context) (n int, more bool, err error) {
 	p.query.Limit = p.size()
-	list, err := p.records.store.List(ctx, p.query)
+	list, err := p.records.Store.List(ctx, p.query)
 	if err != nil {
 		return 0, false, err
 	}
@@ -179,7 +179,7 @@ func (p *pager[R, T]) add(stored store.Record) {
 	p.read += len(stored.Body)
 	p.query.AfterStart, p.query.AfterID = stored.Index.Start, stored.ID
 	rec := new(R)
-	if err := p.records.open(stored, rec); err != nil {
+	if err := p.records.Open(stored, rec); err != nil {
 		p.errs = append(p.errs, err)
 	} else if item, ok := p.show(rec, stored.Version); ok {
 		p.page.Items = append(p.page.Items, item)
@@ -188,7 +188,7 @@ func (p *pager[R, T]) add(stored store.Record) {
 
 // stop ends the page before the end of the list.
 func (p *pager[R, T]) stop() (err error) {
-	p.page.Next, err = p.records.position(p.query)
+	p.page.Next, err = p.records.Position(p.query)
 	return err
 }
 
@@ -249,11 +249,11 @@ func documentVersion(record, cancel int64) string {
 	return fmt.Sprintf("%d.%d", record, cancel)
 }
 
-func (rec instanceRecord) index() store.Index {
+func (rec instanceRecord) Index() store.Index {
 	return store.Index{State: string(rec.Instance.InstantiationState), VNFD: rec.Instance.VnfdID}
 }
 
-func (rec operationRecord) index() store.Index {
+func (rec operationRecord) Index() store.Index {
 	return store.Index{State: string(rec.Occ.OperationState), Operation: string(rec.Occ.Operation), Instance: rec.Occ.VnfInstanceID,
 		VNFD: rec.VNF.VnfdID, Start: rec.Occ.StartTime.UnixNano()}
 }

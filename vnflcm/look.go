@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -43,7 +44,7 @@ func (m *Manager) readsCertificates() bool {
 // watchCertificates reads certificates when that is due, until ctx ends. When it starts, and then once a day, it adds instances that have no
 // record, such as those of earlier versions of vnfkit.
 func (m *Manager) watchCertificates(ctx context.Context) {
-	for added := (time.Time{}); ctx.Err() == nil; pause(ctx, m.renewEvery()) {
+	for added := (time.Time{}); ctx.Err() == nil; ledger.Pause(ctx, m.renewEvery()) {
 		if time.Since(added) >= lookEvery {
 			if err := m.addExpiries(ctx); err == nil {
 				added = time.Now()
@@ -60,7 +61,7 @@ func (m *Manager) watchCertificates(ctx context.Context) {
 // addExpiries adds a record for each instantiated instance that has none. It opens no record.
 func (m *Manager) addExpiries(ctx context.Context) error {
 	known := map[string]bool{}
-	err := m.records.allOf(ctx, store.Query{Kind: kindExpiry, Limit: lookPage}, func(list []store.Record) error {
+	err := m.records.EachPage(ctx, store.Query{Kind: kindExpiry, Limit: lookPage}, func(list []store.Record) error {
 		for _, r := range list {
 			known[r.ID] = true
 		}
@@ -70,12 +71,12 @@ func (m *Manager) addExpiries(ctx context.Context) error {
 		return err
 	}
 	instantiated := store.Query{Kind: kindInstance, States: []string{string(Instantiated)}, Limit: lookPage}
-	return m.records.allOf(ctx, instantiated, func(list []store.Record) error {
+	return m.records.EachPage(ctx, instantiated, func(list []store.Record) error {
 		for _, inst := range list {
 			if known[inst.ID] {
 				continue
 			}
-			record, err := m.records.sealed(kindExpiry, inst.ID, 0, expiryRecord{Due: time.Now().Round(0)})
+			record, err := m.records.Seal(kindExpiry, inst.ID, 0, expiryRecord{Due: time.Now().Round(0)})
 			if err == nil {
 				err = ignoreConflict(m.cfg.Store.Apply(ctx, store.Batch{Assert: []store.Record{inst}, Put: []store.Record{record}}))
 			}
@@ -92,13 +93,13 @@ func (m *Manager) noteAdopted(ctx context.Context, b *store.Batch, instanceID st
 	if !m.readsCertificates() {
 		return nil
 	}
-	return m.records.put(ctx, b, kindExpiry, instanceID, expiryRecord{Due: time.Now().Round(0).Add(afterOperation)})
+	return m.records.Put(ctx, b, kindExpiry, instanceID, expiryRecord{Due: time.Now().Round(0).Add(afterOperation)})
 }
 
 // dueLooks returns at most that many instances whose certificates are to be read, the longest overdue first.
 func (m *Manager) dueLooks(ctx context.Context, most int) (ids []string, err error) {
 	q := store.Query{Kind: kindExpiry, Before: time.Now().UnixNano(), Limit: lookPage}
-	err = m.records.allOf(ctx, q, func(list []store.Record) error {
+	err = m.records.EachPage(ctx, q, func(list []store.Record) error {
 		for _, r := range list {
 			if m.looks.mayTry(r.ID) {
 				ids = append(ids, r.ID)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -17,10 +19,10 @@ import (
 // error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, kindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, keyCheck.Kind} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, ledger.KindClaim, kindSuspect, kindCancel, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, ledger.KindMeta} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
-		err := m.records.allOf(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
-			if m.records.isNewest(one[0]) {
+		err := m.records.EachPage(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
+			if m.records.IsNewest(one[0]) {
 				return nil
 			}
 			err := m.reseal(ctx, one[0])
@@ -41,7 +43,7 @@ func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 var errRunning = errors.New("the version of an active claim is the epoch of a running operation")
 
 func (m *Manager) reseal(ctx context.Context, stored store.Record) error {
-	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	return m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		now, err := m.cfg.Store.Get(ctx, stored.Kind, stored.ID)
 		if errors.Is(err, ErrNotFound) {
 			return nil
@@ -49,13 +51,13 @@ func (m *Manager) reseal(ctx context.Context, stored store.Record) error {
 		if err != nil {
 			return err
 		}
-		if now.Kind == kindClaim {
-			var held claimRecord
-			if err := m.records.open(now, &held); err == nil && held.State != claimParked {
+		if now.Kind == ledger.KindClaim {
+			var held ledger.ClaimRecord
+			if err := m.records.Open(now, &held); err == nil && held.State != ledger.Parked {
 				return errRunning
 			}
 		}
-		now, err = m.records.reseal(now)
+		now, err = m.records.Reseal(now)
 		b.Put = []store.Record{now}
 		return err
 	})
@@ -67,16 +69,16 @@ func (m *Manager) reseal(ctx context.Context, stored store.Record) error {
 // "claim" the operation can be taken up again: no process may work on it. Of other kinds only the record is removed. ErrState: the record
 // can be read. ErrNotFound: it does not exist.
 func (m *Manager) Forget(ctx context.Context, kind, id string) error {
-	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	return m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		stored, err := m.cfg.Store.Get(ctx, kind, id)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", kind, id, err)
 		}
-		if m.records.open(stored, contentOf(kind)) == nil {
+		if m.records.Open(stored, contentOf(kind)) == nil {
 			return fmt.Errorf("%w: %s %s can be read", ErrState, kind, id)
 		}
 		switch kind {
-		case kindClaim:
+		case ledger.KindClaim:
 			return m.freeClaim(ctx, b, stored)
 		case kindOperation:
 			err = m.endForgotten(ctx, b, stored)
@@ -89,7 +91,7 @@ func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 // freeClaim adds to b that any process may take up the operation of a claim. The record stays, so that its version grows: a process
 // that had the claim has lost it.
 func (m *Manager) freeClaim(ctx context.Context, b *store.Batch, claim store.Record) error {
-	freed := claimRecord{State: claimFree, Accepted: claim.Index.Start, Run: m.process.run}
+	freed := ledger.ClaimRecord{State: ledger.Free, Accepted: claim.Index.Start, Run: m.process.Run()}
 	rec, _, err := m.operation(ctx, claim.ID)
 	switch {
 	case errors.Is(err, ErrNotFound): // of a hook, or of an operation that was forgotten
@@ -98,21 +100,21 @@ func (m *Manager) freeClaim(ctx context.Context, b *store.Batch, claim store.Rec
 	case err != nil:
 		return err
 	case !rec.Occ.OperationState.active():
-		freed.State = claimParked
+		freed.State = ledger.Parked
 	}
-	record, err := m.records.sealed(kindClaim, claim.ID, claim.Version, freed)
+	record, err := m.records.Seal(ledger.KindClaim, claim.ID, claim.Version, freed)
 	b.Put, b.Wake = append(b.Put, record), true
 	return err
 }
 
 // endForgotten adds to b the end of an operation whose record cannot be read. What is known of the operation is its index.
 func (m *Manager) endForgotten(ctx context.Context, b *store.Batch, operation store.Record) error {
-	for _, kind := range []string{kindClaim, kindSuspect, kindCancel, kindHistory} {
-		if err := m.records.drop(ctx, b, kind, operation.ID); err != nil {
+	for _, kind := range []string{ledger.KindClaim, kindSuspect, kindCancel, kindHistory} {
+		if err := m.records.Drop(ctx, b, kind, operation.ID); err != nil {
 			return err
 		}
 	}
-	if err := m.records.dropAll(ctx, b, kindStep, operation.ID+"/"); err != nil {
+	if err := m.records.DropAll(ctx, b, kindStep, operation.ID+"/"); err != nil {
 		return err
 	}
 	inst, version, err := m.instance(ctx, operation.Index.Instance)
@@ -126,7 +128,7 @@ func (m *Manager) endForgotten(ctx context.Context, b *store.Batch, operation st
 	if operation.Index.Operation == string(OpInstantiate) {
 		inst.Instance.InstantiationState = Instantiated // so that it can be terminated: something of it may be there
 	}
-	unlocked, err := m.records.sealed(kindInstance, inst.Instance.ID, version, inst)
+	unlocked, err := m.records.Seal(kindInstance, inst.Instance.ID, version, inst)
 	b.Put = append(b.Put, unlocked)
 	return errors.Join(err, m.records.appendChange(b, InstanceChanged, inst.identity(), nil))
 }
@@ -139,7 +141,7 @@ func (m *Manager) PurgeOperations(ctx context.Context, before time.Time) (int, e
 	if err != nil {
 		return removed, err
 	}
-	return removed, m.records.allOf(ctx, store.Query{Kind: kindChange, Before: instant(before)}, func(changes []store.Record) error {
+	return removed, m.records.EachPage(ctx, store.Query{Kind: kindChange, Before: instant(before)}, func(changes []store.Record) error {
 		return ignoreConflict(m.cfg.Store.Apply(ctx, store.Batch{Delete: changes}))
 	})
 }
@@ -157,10 +159,10 @@ var finalStates = []string{string(Completed), string(Failed), string(RolledBack)
 
 // purge removes the operations that q selects and old confirms. Records that cannot be read stay: Forget removes them.
 func (m *Manager) purge(ctx context.Context, q store.Query, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
-	err = m.records.allOf(ctx, q, func(list []store.Record) error {
+	err = m.records.EachPage(ctx, q, func(list []store.Record) error {
 		list = slices.DeleteFunc(list, func(stored store.Record) bool {
 			var rec operationRecord
-			return m.records.open(stored, &rec) != nil || !old(&rec.Occ)
+			return m.records.Open(stored, &rec) != nil || !old(&rec.Occ)
 		})
 		suspects, err := m.cfg.Store.List(ctx, store.Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
 		if err != nil {
@@ -171,7 +173,7 @@ func (m *Manager) purge(ctx context.Context, q store.Query, old func(*VnfLcmOpOc
 		})
 		b := store.Batch{Delete: slices.Concat(list, suspects)}
 		for _, stored := range list {
-			if err := m.records.drop(ctx, &b, kindHistory, stored.ID); err != nil {
+			if err := m.records.Drop(ctx, &b, kindHistory, stored.ID); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/tosca"
@@ -72,9 +74,9 @@ type Manager struct {
 	watcher store.Watcher // the Store, if it is a Watcher
 	vims    VIMs
 
-	process  *lease
-	watching sync.Mutex // held while orphans are looked for; guards seen
-	seen     sightings  // of other processes
+	process  *ledger.Lease
+	watching sync.Mutex       // held while orphans are looked for; guards seen
+	seen     ledger.Sightings // of other processes
 	keeping  sync.WaitGroup
 	renewals renewals
 	looks    renewals     // at certificates, by instance
@@ -111,18 +113,14 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Store = recs.store
+	cfg.Store = recs.Store
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
 	cfg.Limit = cmp.Or(max(cfg.Limit, 0), 64)
-	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: sightings{}, waiting: map[string]int64{}, lost: map[string]*operationClaim{}}
-	limit := 0
-	if m.works() {
-		limit = cfg.Limit
-	}
-	m.process = newLease(recs.ledger, kindProcess, uuid.NewString(), cfg.LeaseTTL, limit)
-	recs.onNewer(m.reportNewer)
+	m := &Manager{cfg: cfg, records: recs, vims: cfg.VIMs, watcher: watcher, runs: map[string]*run{}, changed: notice{next: make(chan struct{})}, seen: ledger.Sightings{}, waiting: map[string]int64{}, lost: map[string]*operationClaim{}}
+	m.process = ledger.NewLease(recs.Ledger, ledger.KindProcess, uuid.NewString(), cfg.LeaseTTL, m.limit())
+	recs.OnNewer(m.reportNewer)
 	if err := m.putKnownVIMs(ctx); err != nil {
 		return nil, err
 	}
@@ -154,14 +152,14 @@ func (c *Config) open(ctx context.Context) (*records, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	l, err := newLedger(c.Store, cmp.Or(c.format, newestFormat), RevealJSON, append([][]byte{c.Key}, c.OldKeys...)...)
+	l, err := ledger.New(c.Store, cmp.Or(c.format, newestFormat), RevealJSON, append([][]byte{c.Key}, c.OldKeys...)...)
 	if err == nil {
-		err = l.check(ctx, c.Logger, kindInstance, kindOperation, kindVIM)
+		err = l.Check(ctx, c.Logger, kindInstance, kindOperation, kindVIM)
 	}
 	if err != nil {
 		return nil, err
 	}
-	recs := &records{ledger: l, turns: newTurns()}
+	recs := &records{Ledger: l, turns: newTurns()}
 	if c.VIMs == nil {
 		c.VIMs = &storeVIMs{records: recs, log: c.Logger}
 	}
@@ -257,7 +255,7 @@ func newInstance(given VnfInstance, vnfd *tosca.VNFD) VnfInstance {
 
 // addInstance adds to b a new instance and its entry in the change feed.
 func (m *Manager) addInstance(b *store.Batch, rec *instanceRecord) error {
-	record, err := m.records.sealed(kindInstance, rec.Instance.ID, 0, rec)
+	record, err := m.records.Seal(kindInstance, rec.Instance.ID, 0, rec)
 	b.Put = append(b.Put, record)
 	return errors.Join(err, m.records.appendChange(b, InstanceCreated, rec.identity(), nil))
 }
@@ -309,7 +307,7 @@ func (m *Manager) showOperation(ctx context.Context, rec *operationRecord, versi
 	var pending int64
 	if rec.Occ.OperationState.active() {
 		var cancel cancelRequest
-		if asked, err := m.records.get(ctx, kindCancel, rec.Occ.ID, &cancel); err == nil {
+		if asked, err := m.records.Get(ctx, kindCancel, rec.Occ.ID, &cancel); err == nil {
 			rec.Occ.IsCancelPending, rec.Occ.CancelMode, pending = true, cancel.Mode, asked
 		}
 	}
@@ -320,7 +318,7 @@ func (m *Manager) showOperation(ctx context.Context, rec *operationRecord, versi
 
 func (m *Manager) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {
 	var rec instanceRecord
-	version, err := m.records.get(ctx, kindInstance, id, &rec)
+	version, err := m.records.Get(ctx, kindInstance, id, &rec)
 	if err != nil {
 		return nil, 0, fmt.Errorf("VNF instance %s: %w", id, err)
 	}
@@ -341,7 +339,7 @@ func (m *Manager) instanceAt(ctx context.Context, id, ifMatch string) (*instance
 
 func (m *Manager) operation(ctx context.Context, id string) (*operationRecord, int64, error) {
 	var rec operationRecord
-	version, err := m.records.get(ctx, kindOperation, id, &rec)
+	version, err := m.records.Get(ctx, kindOperation, id, &rec)
 	if err != nil {
 		return nil, 0, fmt.Errorf("operation %s: %w", id, err)
 	}

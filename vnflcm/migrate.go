@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -54,13 +56,13 @@ func (m *Manager) Migrate(ctx context.Context) (Migration, error) {
 	if err := m.awaitEarlier(ctx); err != nil {
 		return g.done, err
 	}
-	if err := g.setFormat(ctx, format{Number: g.done.To, Migrating: true}); err != nil {
+	if err := g.setFormat(ctx, ledger.Format{Number: g.done.To, Migrating: true}); err != nil {
 		return g.done, err
 	}
 	if err := g.convertAll(ctx); err != nil {
 		return g.done, err
 	}
-	return g.done, g.setFormat(ctx, format{Number: g.done.To})
+	return g.done, g.setFormat(ctx, ledger.Format{Number: g.done.To})
 }
 
 // migrator converts the records of a store to the newest format.
@@ -72,39 +74,39 @@ type migrator struct {
 	done    Migration
 }
 
-func (m *Manager) migrator(ctx context.Context, plan bool) (*migrator, format, error) {
-	g := &migrator{records: m.records, run: m.process.run, plan: plan}
-	now, _, err := m.records.readFormat(ctx)
-	g.done = Migration{From: now.Number, To: m.records.newest(), Records: map[string]int{}}
+func (m *Manager) migrator(ctx context.Context, plan bool) (*migrator, ledger.Format, error) {
+	g := &migrator{records: m.records, run: m.process.Run(), plan: plan}
+	now, _, err := m.records.ReadFormat(ctx)
+	g.done = Migration{From: now.Number, To: m.records.Newest(), Records: map[string]int{}}
 	return g, now, err
 }
 
 // isDue reports whether records may have an earlier format.
-func (g *migrator) isDue(stored format) bool {
+func (g *migrator) isDue(stored ledger.Format) bool {
 	return stored.Number < g.done.To || stored.Migrating
 }
 
 // setFormat writes the format of the store, unless a newer version has migrated the store meanwhile.
-func (g *migrator) setFormat(ctx context.Context, to format) error {
-	return g.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		now, version, err := g.records.readFormat(ctx)
+func (g *migrator) setFormat(ctx context.Context, to ledger.Format) error {
+	return g.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
+		now, version, err := g.records.ReadFormat(ctx)
 		if err != nil || now == to {
 			return err
 		}
-		return g.records.putFormat(b, version, to)
+		return g.records.PutFormat(b, version, to)
 	})
 }
 
 // earlierProcesses returns the records of processes and leases of earlier versions. They may be gone.
 func (m *Manager) earlierProcesses(ctx context.Context) (out []store.Record, err error) {
-	for _, kind := range []string{kindProcess, kindLease} {
+	for _, kind := range []string{ledger.KindProcess, ledger.KindLease} {
 		list, err := m.cfg.Store.List(ctx, store.Query{Kind: kind})
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, slices.DeleteFunc(list, func(p store.Record) bool {
-			var said leaseRecord
-			return m.records.open(p, &said) == nil && said.Format >= m.records.newest() || kind == kindProcess && p.ID == m.process.id
+			var said ledger.LeaseRecord
+			return m.records.Open(p, &said) == nil && said.Format >= m.records.Newest() || kind == ledger.KindProcess && p.ID == m.process.ID()
 		})...)
 	}
 	return out, nil
@@ -113,7 +115,7 @@ func (m *Manager) earlierProcesses(ctx context.Context) (out []store.Record, err
 // awaitEarlier returns nil when all processes of earlier versions are gone, by the clock of this process, and ErrState when one of them
 // lives.
 func (m *Manager) awaitEarlier(ctx context.Context) error {
-	for seen := (sightings{}); ; {
+	for seen := (ledger.Sightings{}); ; {
 		earlier, err := m.earlierProcesses(ctx)
 		if err != nil {
 			return err
@@ -121,10 +123,10 @@ func (m *Manager) awaitEarlier(ctx context.Context) error {
 		var left, alive []string
 		for _, p := range earlier {
 			name := p.Kind + " " + p.ID
-			if seen.hasChanged(p) {
+			if seen.HasChanged(p) {
 				alive = append(alive, name)
 			}
-			if !seen.stoodStill(p, m.records.ttlOf(p, m.cfg.LeaseTTL)) {
+			if !seen.StoodStill(p, m.records.TTLOf(p, m.cfg.LeaseTTL)) {
 				left = append(left, name)
 			}
 		}
@@ -137,7 +139,7 @@ func (m *Manager) awaitEarlier(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the end of processes of an earlier version of vnfkit (%s): %w", strings.Join(left, ", "), context.Cause(ctx))
-		case <-time.After(watchEvery(m.cfg.LeaseTTL)):
+		case <-time.After(ledger.LookEvery(m.cfg.LeaseTTL)):
 		}
 	}
 }
@@ -151,7 +153,7 @@ type conversion struct {
 
 // conversions lead from format 1 to format 2. Records of all other kinds are the same in both.
 var conversions = []conversion{
-	{kindClaim, (*migrator).nameRun},
+	{ledger.KindClaim, (*migrator).nameRun},
 	{kindSuspect, (*migrator).dropEndedSuspect},
 	{kindVIM, (*migrator).nameInstance},
 }
@@ -170,7 +172,7 @@ func (g *migrator) convertAll(ctx context.Context) error {
 func (g *migrator) each(ctx context.Context, kind string, do func(store.Record) error) error {
 	var unreadable []error
 	// One at a time: a record may have any size, and several can be more than fits into memory.
-	err := g.records.allOf(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
+	err := g.records.EachPage(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
 		err := do(one[0])
 		if errors.Is(err, ErrUnreadable) {
 			unreadable = append(unreadable, err)
@@ -183,8 +185,8 @@ func (g *migrator) each(ctx context.Context, kind string, do func(store.Record) 
 
 func (g *migrator) convert(ctx context.Context, c conversion, id string) error {
 	changed := false
-	err := g.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		stored, err := g.records.store.Get(ctx, c.kind, id)
+	err := g.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
+		stored, err := g.records.Store.Get(ctx, c.kind, id)
 		if err != nil {
 			return ignoreNotFound(err)
 		}
@@ -204,23 +206,23 @@ func (g *migrator) convert(ctx context.Context, c conversion, id string) error {
 // nameRun converts a claim without the run of the process that wrote it. That process is gone: the claim is freed, and with its version
 // the epoch of the operation grows. The process knew no suspects either, so what they say does not count.
 func (g *migrator) nameRun(ctx context.Context, stored store.Record, b *store.Batch) error {
-	var c claimRecord
-	if err := g.records.open(stored, &c); err != nil || c.Run != "" {
+	var c ledger.ClaimRecord
+	if err := g.records.Open(stored, &c); err != nil || c.Run != "" {
 		return err
 	}
-	if c.State == claimHeld {
-		c.State, c.Process = claimFree, ""
+	if c.State == ledger.Held {
+		c.State, c.Process = ledger.Free, ""
 	}
 	c.Run, c.Suspected = g.run, false
-	record, err := g.records.sealed(kindClaim, stored.ID, stored.Version, c)
+	record, err := g.records.Seal(ledger.KindClaim, stored.ID, stored.Version, c)
 	b.Put, b.Wake = append(b.Put, record), true
-	return errors.Join(err, g.records.drop(ctx, b, kindSuspect, stored.ID))
+	return errors.Join(err, g.records.Drop(ctx, b, kindSuspect, stored.ID))
 }
 
 // dropEndedSuspect removes the suspect of an operation that an earlier version has ended, or purged.
 func (g *migrator) dropEndedSuspect(ctx context.Context, stored store.Record, b *store.Batch) error {
 	var op operationRecord
-	_, err := g.records.get(ctx, kindOperation, stored.ID, &op)
+	_, err := g.records.Get(ctx, kindOperation, stored.ID, &op)
 	if errors.Is(err, ErrNotFound) || err == nil && op.Occ.OperationState.Final() {
 		b.Delete = append(b.Delete, stored)
 		return nil
@@ -233,10 +235,10 @@ func (g *migrator) dropEndedSuspect(ctx context.Context, stored store.Record, b 
 func (g *migrator) nameInstance(ctx context.Context, stored store.Record, b *store.Batch) error {
 	var vim vimRecord
 	owner, registered := g.owners[stored.ID]
-	if err := g.records.open(stored, &vim); err != nil || !registered || vim.Instance != "" {
+	if err := g.records.Open(stored, &vim); err != nil || !registered || vim.Instance != "" {
 		return err
 	}
-	owner, err := g.records.store.Get(ctx, owner.Kind, owner.ID)
+	owner, err := g.records.Store.Get(ctx, owner.Kind, owner.ID)
 	if err != nil {
 		return ignoreNotFound(err)
 	}
@@ -245,7 +247,7 @@ func (g *migrator) nameInstance(ctx context.Context, stored store.Record, b *sto
 		return err
 	}
 	vim.Instance = instance
-	record, err := g.records.sealed(kindVIM, stored.ID, stored.Version, vim)
+	record, err := g.records.Seal(kindVIM, stored.ID, stored.Version, vim)
 	b.Put, b.Assert = append(b.Put, record), append(b.Assert, owner)
 	return err
 }
@@ -270,10 +272,10 @@ func (g *migrator) findOwners(ctx context.Context) error {
 func (r *records) vimsOf(stored store.Record) (instance string, vims []string, err error) {
 	if stored.Kind == kindAbandoned {
 		var left AbandonedInstance
-		err := r.open(stored, &left)
+		err := r.Open(stored, &left)
 		return left.VNF.InstanceID, left.RegisteredVIMs, err
 	}
 	var inst instanceRecord
-	err = r.open(stored, &inst)
+	err = r.Open(stored, &inst)
 	return inst.Instance.ID, inst.RegisteredVIMs, err
 }

@@ -250,7 +250,7 @@ func (op *Operation) update(ctx context.Context, build func(context.Context, *st
 	if op.claim == nil {
 		return errReadOnly
 	}
-	return op.claim.update(ctx, build)
+	return op.claim.Update(ctx, build)
 }
 
 // mayCall returns nil while this process has the claim: it comes before a call that no batch can contain.
@@ -258,18 +258,18 @@ func (op *Operation) mayCall(ctx context.Context) error {
 	if op.claim == nil {
 		return errReadOnly
 	}
-	if err := op.claim.hold(ctx); err != nil {
+	if err := op.claim.Hold(ctx); err != nil {
 		return err
 	}
-	return op.claim.verify(ctx)
+	return op.claim.Verify(ctx)
 }
 
 var errReadOnly = fmt.Errorf("%w: Plan, Validate and Resources change nothing", ErrProgramming)
 
 // changeInstance adds to b that change is made to the instance while the operation runs.
 func (op *Operation) changeInstance(ctx context.Context, b *store.Batch, change func(*instanceRecord)) error {
-	if op.claim.guards == kindHook { // the readers of the feed do not follow this instance
-		return op.claim.changeInstance(ctx, b, op.claim.id, change)
+	if op.claim.Guards() == kindHook { // the readers of the feed do not follow this instance
+		return op.claim.changeInstance(ctx, b, op.claim.ID(), change)
 	}
 	var vnf VNFIdentity
 	err := op.claim.changeInstance(ctx, b, op.InstanceID, func(i *instanceRecord) {
@@ -287,7 +287,7 @@ func (op *Operation) attempt() int {
 	if op.claim == nil {
 		return 0
 	}
-	return int(op.claim.epoch)
+	return int(op.claim.Epoch())
 }
 
 // hostOf returns the name of a VNFC, "" if it has none.
@@ -329,14 +329,14 @@ func (s *State) Get(ctx context.Context, key string, v any) error {
 	if s.records == nil {
 		return errByHand
 	}
-	_, err := s.records.get(ctx, kindState, s.instance+"/"+key, v)
+	_, err := s.records.Get(ctx, kindState, s.instance+"/"+key, v)
 	return err
 }
 
 // Put writes the value of a key.
 func (s *State) Put(ctx context.Context, key string, v any) error {
 	return s.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		return s.records.put(ctx, b, kindState, s.instance+"/"+key, v)
+		return s.records.Put(ctx, b, kindState, s.instance+"/"+key, v)
 	})
 }
 
@@ -345,7 +345,7 @@ func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
 	if s.records == nil {
 		return nil, errByHand
 	}
-	list, err := s.records.store.List(ctx, store.Query{Kind: kindState, Prefix: s.instance + "/" + prefix})
+	list, err := s.records.Store.List(ctx, store.Query{Kind: kindState, Prefix: s.instance + "/" + prefix})
 	if err != nil {
 		return nil, err
 	}
@@ -359,6 +359,6 @@ func (s *State) Keys(ctx context.Context, prefix string) ([]string, error) {
 // Delete removes a key; a missing key is no error.
 func (s *State) Delete(ctx context.Context, key string) error {
 	return s.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		return s.records.drop(ctx, b, kindState, s.instance+"/"+key)
+		return s.records.Drop(ctx, b, kindState, s.instance+"/"+key)
 	})
 }

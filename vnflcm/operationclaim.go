@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // operationClaim is the claim of this process on an operation, or on a hook of RunHook. It guards the record of the instance that the
 // operation has locked, or the record of the hook.
 type operationClaim struct {
-	*claim
+	*ledger.Claim
 	records *records
 	clear   func()      // called once the operation is not suspected any more
 	watched atomic.Bool // the run is suspected, and has made no progress yet
@@ -24,12 +26,12 @@ func (c *operationClaim) changeInstance(ctx context.Context, b *store.Batch, ins
 	if err != nil {
 		return err
 	}
-	if inst.Holder != c.id || inst.Epoch > c.epoch {
-		return c.lost(fmt.Errorf("%w: VNF instance %s is locked by operation %q", ErrLeased, instanceID, inst.Holder))
+	if inst.Holder != c.ID() || inst.Epoch > c.Epoch() {
+		return c.Lose(fmt.Errorf("%w: VNF instance %s is locked by operation %q", ErrLeased, instanceID, inst.Holder))
 	}
 	change(inst)
-	inst.Epoch = c.epoch
-	record, err := c.records.sealed(c.guards, instanceID, version, inst)
+	inst.Epoch = c.Epoch()
+	record, err := c.records.Seal(c.Guards(), instanceID, version, inst)
 	b.Put = append(b.Put, record)
 	return err
 }
@@ -37,9 +39,9 @@ func (c *operationClaim) changeInstance(ctx context.Context, b *store.Batch, ins
 // instance returns a copy of the record of the instance that the operation has locked, and its version.
 func (c *operationClaim) instance(ctx context.Context, id string) (*instanceRecord, int64, error) {
 	var inst instanceRecord
-	stored, err := c.read(ctx, id)
+	stored, err := c.Read(ctx, id)
 	if err == nil {
-		err = c.records.open(stored, &inst)
+		err = c.records.Open(stored, &inst)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("VNF instance %s: %w", id, err)
@@ -59,14 +61,14 @@ func (c *operationClaim) noteStep(ctx context.Context, info StepInfo) error {
 	if !c.watched.Load() {
 		return nil
 	}
-	return c.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	return c.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		var s suspectRecord
-		version, err := c.records.get(ctx, kindSuspect, c.id, &s)
+		version, err := c.records.Get(ctx, kindSuspect, c.ID(), &s)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) { // all processes were only stopped, or damage
 			return nil
 		}
 		s.Steps = append(s.Steps, begunStep{Phase: info.Phase, Step: info.Name, On: info.On})
-		record, errSealed := c.records.sealed(kindSuspect, c.id, version, s)
+		record, errSealed := c.records.Seal(kindSuspect, c.ID(), version, s)
 		b.Put = append(b.Put, record)
 		return errors.Join(err, errSealed)
 	})

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -16,7 +18,7 @@ func (m *Manager) start(ctx context.Context) {
 	if m.cfg.AcceptOnly && m.cfg.Runner == nil {
 		return
 	}
-	m.cfg.Logger.InfoContext(ctx, "the Manager works on operations", "process", m.process.id, "limit", m.process.limit)
+	m.cfg.Logger.InfoContext(ctx, "the Manager works on operations", "process", m.process.ID(), "limit", m.limit())
 	m.startWatching(ctx)
 	ctx, m.keep = context.WithCancel(context.WithoutCancel(ctx))
 	m.keeping.Go(func() { m.keepAlive(ctx) })
@@ -38,7 +40,7 @@ func (m *Manager) keepAlive(ctx context.Context) {
 	every := time.NewTicker(m.cfg.LeaseTTL / 4)
 	defer every.Stop()
 	if m.works() {
-		_, _ = m.process.alive(ctx) // other processes see it from now on, or from the next renewal
+		_, _ = m.process.Alive(ctx) // other processes see it from now on, or from the next renewal
 	}
 	for {
 		changed := m.changed.wait()
@@ -47,7 +49,7 @@ func (m *Manager) keepAlive(ctx context.Context) {
 			return
 		case <-changed:
 			m.findCancels(ctx, m.working())
-			pauseLooking(ctx)
+			ledger.Pause(ctx, ledger.LeastPause)
 			continue
 		case <-every.C:
 		}
@@ -77,19 +79,19 @@ func (m *Manager) working() []*run {
 func (m *Manager) renewFor(ctx context.Context, runs []*run) {
 	ctx, done := context.WithTimeout(ctx, m.cfg.LeaseTTL/2)
 	defer done()
-	err := m.process.renew(ctx)
+	err := m.process.Renew(ctx)
 	switch {
-	case err != nil && m.process.valid():
+	case err != nil && m.process.Valid():
 		m.cfg.Logger.WarnContext(ctx, "the lease cannot be renewed yet", "error", err)
 		return
 	case err != nil:
 		for _, r := range runs {
-			_ = r.claim.lost(err)
+			_ = r.claim.Lose(err)
 		}
 		return
 	}
 	for _, r := range runs {
-		_ = r.claim.hold(ctx) // notifies the run if the claim is lost
+		_ = r.claim.Hold(ctx) // notifies the run if the claim is lost
 	}
 	m.findCancels(ctx, runs)
 }
@@ -103,7 +105,7 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 	defer done()
 	asked, _ := m.cfg.Store.List(ctx, store.Query{Kind: kindCancel}) // asked again at the next renewal
 	for _, r := range runs {
-		if slices.ContainsFunc(asked, func(c store.Record) bool { return c.ID == r.claim.id }) {
+		if slices.ContainsFunc(asked, func(c store.Record) bool { return c.ID == r.claim.ID() }) {
 			r.checkCancel(ctx)
 		}
 	}
@@ -111,7 +113,7 @@ func (m *Manager) findCancels(ctx context.Context, runs []*run) {
 
 // watchOrphans takes up operations on which no process works, until ctx ends.
 func (m *Manager) watchOrphans(ctx context.Context) {
-	every := time.NewTicker(watchEvery(m.cfg.LeaseTTL))
+	every := time.NewTicker(ledger.LookEvery(m.cfg.LeaseTTL))
 	defer every.Stop()
 	for known := ""; ; {
 		changed := m.changed.wait()
@@ -120,7 +122,7 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
 			known = text
 		}
-		pauseLooking(ctx)
+		ledger.Pause(ctx, ledger.LeastPause)
 		select {
 		case <-ctx.Done():
 			return
@@ -133,20 +135,20 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 // seenClaim is a claim that was read.
 type seenClaim struct {
 	stored store.Record
-	held   claimRecord
+	held   ledger.ClaimRecord
 	err    error // why it cannot be read
 }
 
 // claims reads the claims in these states, the oldest accepted first.
-func (m *Manager) claims(ctx context.Context, states ...claimState) ([]seenClaim, error) {
-	list, err := m.cfg.Store.List(ctx, store.Query{Kind: kindClaim, States: texts(states)})
+func (m *Manager) claims(ctx context.Context, states ...ledger.ClaimState) ([]seenClaim, error) {
+	list, err := m.cfg.Store.List(ctx, store.Query{Kind: ledger.KindClaim, States: texts(states)})
 	if err != nil {
 		return nil, err
 	}
 	out := make([]seenClaim, len(list))
 	for i, stored := range list {
 		out[i].stored = stored
-		out[i].err = m.records.open(stored, &out[i].held)
+		out[i].err = m.records.Open(stored, &out[i].held)
 	}
 	return out, nil
 }
@@ -156,11 +158,11 @@ func (m *Manager) claims(ctx context.Context, states ...claimState) ([]seenClaim
 func (m *Manager) takeOrphans(ctx context.Context) error {
 	m.watching.Lock()
 	defer m.watching.Unlock()
-	claims, err := m.claims(ctx, claimFree, claimHeld)
+	claims, err := m.claims(ctx, ledger.Free, ledger.Held)
 	if err != nil {
 		return err
 	}
-	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: ledger.KindProcess})
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (m *Manager) takeOrphans(ctx context.Context) error {
 	var errs []error
 	var named []string
 	for _, c := range claims {
-		if c.err != nil && !m.records.hasKey(c.stored) {
+		if c.err != nil && !m.records.HasKey(c.stored) {
 			errs = append(errs, c.err) // of a process with another key, which may live
 			continue
 		}
@@ -197,11 +199,11 @@ func (m *Manager) takeOrphan(ctx context.Context, c seenClaim, holder store.Reco
 	case err != nil:
 		return err
 	case r == nil:
-		servers.leave(m.process.id)
+		servers.leave(m.process.ID())
 	case t.next.Convicted:
 		r.end(r.enterOutcome(r.ctx, r.rec.conviction(t))) //nolint:contextcheck // the work of the run
 	default:
-		if c.stored.Index.State == string(claimHeld) || c.stored.Version > 1 { // a process had it before
+		if c.stored.Index.State == string(ledger.Held) || c.stored.Version > 1 { // a process had it before
 			m.cfg.Logger.InfoContext(ctx, "the operation is taken over", "operation", c.stored.ID, "from", holder.ID, "deaths", len(t.next.Deaths))
 			m.report(OperationTaken, &r.rec.Occ)
 		}
@@ -219,10 +221,10 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []store.Record) 
 	for _, p := range processes {
 		there[p.Key()] = true
 	}
-	m.seen.retain(func(key [2]string) bool { return there[key] })
+	m.seen.Retain(func(key [2]string) bool { return there[key] })
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.waiting, func(opID string, _ int64) bool { return !there[[2]string{kindClaim, opID}] })
+	maps.DeleteFunc(m.waiting, func(opID string, _ int64) bool { return !there[[2]string{ledger.KindClaim, opID}] })
 }
 
 // isFree reports whether no living process works on an operation. holder is the record of the process that has the
@@ -230,8 +232,8 @@ func (m *Manager) forgetSightings(claims []seenClaim, processes []store.Record) 
 func (m *Manager) isFree(c seenClaim, processes []store.Record) (holder store.Record, free bool) {
 	switch {
 	case c.err != nil: // damaged: treated as a claim of a process that no longer exists
-		return store.Record{}, m.seen.stoodStill(c.stored, m.cfg.LeaseTTL)
-	case c.held.State == claimFree || c.held.Process == m.process.id:
+		return store.Record{}, m.seen.StoodStill(c.stored, m.cfg.LeaseTTL)
+	case c.held.State == ledger.Free || c.held.Process == m.process.ID():
 		return store.Record{}, true
 	}
 	holder = find(processes, c.held.Process)
@@ -241,14 +243,14 @@ func (m *Manager) isFree(c seenClaim, processes []store.Record) (holder store.Re
 // removeGone removes the records of processes that are gone and have no claims.
 func (m *Manager) removeGone(ctx context.Context, processes []store.Record, named []string) error {
 	for _, p := range processes {
-		if p.ID == m.process.id || slices.Contains(named, p.ID) || !m.isGone(p) {
+		if p.ID == m.process.ID() || slices.Contains(named, p.ID) || !m.isGone(p) {
 			continue
 		}
 		// A process that was only stopped writes its record again.
 		if err := m.cfg.Store.Apply(ctx, store.Batch{Delete: []store.Record{p}}); err != nil && !errors.Is(err, ErrConflict) {
 			return err
 		}
-		m.seen.forget(p)
+		m.seen.Forget(p)
 	}
 	return nil
 }
@@ -258,11 +260,11 @@ func find(processes []store.Record, id string) store.Record {
 	if i := slices.IndexFunc(processes, func(p store.Record) bool { return p.ID == id }); i >= 0 {
 		return processes[i]
 	}
-	return store.Record{Kind: kindProcess, ID: id}
+	return store.Record{Kind: ledger.KindProcess, ID: id}
 }
 
 // isGone reports whether another process has shown no sign of life for its TTL. A process without a record has ended, or has been stopped
 // for longer than its TTL and looks at its claims before it works on.
 func (m *Manager) isGone(holder store.Record) bool {
-	return holder.Version == 0 || m.seen.stoodStill(holder, m.records.ttlOf(holder, m.cfg.LeaseTTL))
+	return holder.Version == 0 || m.seen.StoodStill(holder, m.records.TTLOf(holder, m.cfg.LeaseTTL))
 }

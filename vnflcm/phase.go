@@ -179,7 +179,7 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 // journal reads the entries of a phase, by their keys. Under the first claim there are none: no process has worked on
 // the operation before.
 func (r *run) journal(ctx context.Context, p phase) (map[string]store.Record, error) {
-	if r.claim.epoch == 1 {
+	if r.claim.Epoch() == 1 {
 		return nil, nil
 	}
 	list, err := r.m.cfg.Store.List(ctx, store.Query{Kind: kindStep, Prefix: r.rec.Occ.ID + "/" + p.name + "/"})

@@ -36,7 +36,7 @@ func (op *Operation) RegisterVIMUntil(ctx context.Context, info VimConnectionInf
 				return err
 			}
 		}
-		if err := errors.Join(op.planRenewal(ctx, b, info.VimID, v), op.records.drop(ctx, b, kindRemovedVIM, info.VimID)); err != nil {
+		if err := errors.Join(op.planRenewal(ctx, b, info.VimID, v), op.records.Drop(ctx, b, kindRemovedVIM, info.VimID)); err != nil {
 			return err
 		}
 		return op.changeInstance(ctx, b, func(i *instanceRecord) { i.register(info) })
@@ -66,15 +66,15 @@ func (op *Operation) tenant() string {
 // planRenewal adds to b when the entry of a VIM is to be renewed, or that it is not.
 func (op *Operation) planRenewal(ctx context.Context, b *store.Batch, vimID string, v Validity) error {
 	switch {
-	case op.claim.guards == kindHook:
+	case op.claim.Guards() == kindHook:
 		if v != (Validity{}) {
 			op.Log.WarnContext(ctx, "the credentials of the VIM end, and without a Manager nothing renews them", "vim", vimID, "until", v.Until)
 		}
 		return nil
 	case v == Validity{}:
-		return op.records.drop(ctx, b, kindRenewal, vimID)
+		return op.records.Drop(ctx, b, kindRenewal, vimID)
 	}
-	return op.records.put(ctx, b, kindRenewal, vimID, renewal{Instance: op.InstanceID, Driver: op.driver, Params: op.Params, Validity: v})
+	return op.records.Put(ctx, b, kindRenewal, vimID, renewal{Instance: op.InstanceID, Driver: op.driver, Params: op.Params, Validity: v})
 }
 
 // register notes that the instance has become a VIM.
@@ -109,10 +109,10 @@ func (op *Operation) RemoveVIM(ctx context.Context, vimID string) error {
 			i.Instance.VimConnectionInfo = withoutVIM(i.Instance.VimConnectionInfo, vimID)
 			i.RegisteredVIMs = withoutID(i.RegisteredVIMs, vimID)
 		})
-		if err != nil || !registered || op.claim.guards == kindHook {
+		if err != nil || !registered || op.claim.Guards() == kindHook {
 			return err
 		}
-		return op.records.put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: op.InstanceID})
+		return op.records.Put(ctx, b, kindRemovedVIM, vimID, removedVIM{Instance: op.InstanceID})
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -40,7 +41,7 @@ type renewal struct {
 
 // index has the time from which on the entry is to be renewed: half of the life of the credentials. The clock of a
 // process may then be late by the other half.
-func (r renewal) index() store.Index {
+func (r renewal) Index() store.Index {
 	return store.Index{Instance: r.Instance, Start: r.Validity.Until.Add(-r.Validity.For / 2).UnixNano()}
 }
 
@@ -69,7 +70,7 @@ func (m *Manager) renewVIMs(ctx context.Context) {
 			_ = m.renewVIM(ctx, vimID)
 			return nil
 		})
-		pause(ctx, m.renewEvery())
+		ledger.Pause(ctx, m.renewEvery())
 	}
 }
 
@@ -208,7 +209,7 @@ func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, err
 	e := &endingEntry{vimID: vimID}
 	stored, err := m.cfg.Store.Get(ctx, kindRenewal, vimID)
 	if err == nil {
-		err = m.records.open(stored, &e.renewal)
+		err = m.records.Open(stored, &e.renewal)
 	}
 	if err != nil || stored.Index.Start > time.Now().UnixNano() {
 		return nil, ignoreNotFound(err)
@@ -280,7 +281,7 @@ func (m *Manager) storeRenewed(ctx context.Context, e *endingEntry, info VimConn
 			return err
 		}
 	}
-	err := m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		if err := m.checkUnchanged(ctx, e); err != nil {
 			return err
 		}
@@ -318,8 +319,8 @@ func (m *Manager) putRenewed(ctx context.Context, b *store.Batch, e *endingEntry
 	inst.register(info)
 	next := e.renewal
 	next.Validity = v
-	changed, err1 := m.records.sealed(kindInstance, inst.Instance.ID, version, inst)
-	renewed, err2 := m.records.sealed(kindRenewal, e.vimID, e.version, next)
+	changed, err1 := m.records.Seal(kindInstance, inst.Instance.ID, version, inst)
+	renewed, err2 := m.records.Seal(kindRenewal, e.vimID, e.version, next)
 	b.Put = append(b.Put, changed)
 	if v == (Validity{}) {
 		b.Delete = append(b.Delete, renewed)

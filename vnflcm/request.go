@@ -152,22 +152,22 @@ func (r *run) handOver(ctx context.Context) {
 	}
 	r.end(nil)
 	if r.m.cfg.Runner != nil {
-		r.m.startElsewhere(ctx, r.claim.id)
+		r.m.startElsewhere(ctx, r.claim.ID())
 	}
 }
 
 // accept writes the operation and the claim of this process on it, and locks the instance.
 func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, rec *operationRecord) error {
 	r.rec = rec
-	r.claim.accept(rec.Occ.StartTime)
+	r.claim.Accept(rec.Occ.StartTime)
 	inst.Epoch = 1
 	id := inst.Instance.ID
-	locked, err := r.m.records.sealed(kindInstance, id, version, inst)
+	locked, err := r.m.records.Seal(kindInstance, id, version, inst)
 	if err != nil {
 		return err
 	}
 	b := store.Batch{Put: []store.Record{locked}}
-	if err := errors.Join(r.take(ctx, &b), r.m.records.fill(ctx, &b, &r.stored, rec), r.m.records.appendChange(&b, OperationEntered, rec.VNF, rec)); err != nil {
+	if err := errors.Join(r.take(ctx, &b), r.m.records.Fill(ctx, &b, &r.stored, rec), r.m.records.appendChange(&b, OperationEntered, rec.VNF, rec)); err != nil {
 		return err
 	}
 	if rec.Occ.Operation == OpInstantiate {
@@ -180,10 +180,10 @@ func (r *run) accept(ctx context.Context, inst *instanceRecord, version int64, r
 			return err
 		}
 	}
-	if err := r.claim.apply(ctx, b); err != nil {
+	if err := r.claim.Apply(ctx, b); err != nil {
 		return r.acceptedAfter(context.WithoutCancel(ctx), err, inst)
 	}
-	r.stored.written()
+	r.stored.Written()
 	return nil
 }
 
@@ -194,9 +194,9 @@ func (r *run) acceptedAfter(ctx context.Context, err error, inst *instanceRecord
 	if failed != nil {
 		return err
 	}
-	if now.Holder == r.claim.id {
-		r.claim.written()
-		r.stored.unknown = true
+	if now.Holder == r.claim.ID() {
+		r.claim.Written()
+		r.stored.Unknown = true
 		return nil
 	}
 	if held := r.m.heldBy(ctx, now); held != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -16,7 +18,7 @@ type run struct {
 	m      *Manager
 	ctx    context.Context //nolint:containedctx // the life of the run, not of a call
 	rec    *operationRecord
-	stored slot // of rec
+	stored ledger.Slot // of rec
 	claim  *operationClaim
 	mask   *masker
 	cancel context.CancelCauseFunc
@@ -50,15 +52,16 @@ func (m *Manager) reserveLocked(ctx context.Context, opID string) (r, other *run
 	if other := m.runs[opID]; other != nil {
 		return nil, other, nil
 	}
-	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: slot{kind: kindOperation, id: opID},
+	r = &run{m: m, done: make(chan struct{}), mask: newMasker(nil), stored: ledger.Slot{Kind: kindOperation, ID: opID},
 		here: m.works() && len(m.runs) < m.cfg.Limit && m.admits(opID, unsuspected)}
 	// The work outlives the request that started it; Close, Cancel and a lost claim end it.
-	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	running, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	r.ctx, r.cancel = running, cancel
 	lose := func(err error) {
 		m.noteLost(r.claim)
-		r.cancel(err)
+		cancel(err)
 	}
-	r.claim = &operationClaim{claim: newClaim(r.ctx, m.process, opID, kindInstance, lose), records: m.records, clear: func() { m.clear(r) }}
+	r.claim = &operationClaim{Claim: ledger.NewClaim(running, m.process, opID, kindInstance, lose), records: m.records, clear: func() { m.clear(r) }}
 	m.runs[opID] = r
 	return r, nil, nil
 }
@@ -66,10 +69,18 @@ func (m *Manager) reserveLocked(ctx context.Context, opID string) (r, other *run
 // works reports whether this process works on operations without being asked to.
 func (m *Manager) works() bool { return !m.cfg.AcceptOnly && m.cfg.Runner == nil }
 
+// limit returns how many operations this process takes up.
+func (m *Manager) limit() int {
+	if m.works() {
+		return m.cfg.Limit
+	}
+	return 0
+}
+
 // read reads the operation.
 func (r *run) read(ctx context.Context) (err error) {
-	r.rec, r.stored.version, err = r.m.operation(ctx, r.claim.id)
-	r.stored.shared = true
+	r.rec, r.stored.Version, err = r.m.operation(ctx, r.claim.ID())
+	r.stored.Shared = true
 	return err
 }
 
@@ -90,7 +101,7 @@ func (r *run) start() {
 }
 
 // mayBeCancelled reports whether there can be a cancelRequest: another process may have written the operation.
-func (r *run) mayBeCancelled() bool { return r.stored.shared || r.stored.unknown }
+func (r *run) mayBeCancelled() bool { return r.stored.Shared || r.stored.Unknown }
 
 // end gives the operation back: Wait returns why the work ended.
 func (r *run) end(err error) {
@@ -102,9 +113,9 @@ func (r *run) end(err error) {
 	r.err = err
 	r.cancel(nil)
 	r.m.mu.Lock()
-	delete(r.m.runs, r.claim.id)
+	delete(r.m.runs, r.claim.ID())
 	if r.rec != nil {
-		r.m.outcomes.keep(outcome{opID: r.claim.id, state: r.rec.Occ.OperationState, at: r.rec.Occ.StateEnteredTime, err: err})
+		r.m.outcomes.keep(outcome{opID: r.claim.ID(), state: r.rec.Occ.OperationState, at: r.rec.Occ.StateEnteredTime, err: err})
 	}
 	r.m.stopLoops()
 	r.m.mu.Unlock()
@@ -114,7 +125,7 @@ func (r *run) end(err error) {
 
 // giveUp frees the operation for any process. If this fails, it is tried again later.
 func (r *run) giveUp(ctx context.Context) {
-	if err := r.claim.giveUp(ctx); err != nil {
+	if err := r.claim.GiveUp(ctx); err != nil {
 		r.m.noteLost(r.claim)
 	}
 }
@@ -220,8 +231,8 @@ func definitions(verb string, first int, vnfcs []VNFC) []ResourceDefinition {
 
 // save stores the operation, together with what each of also adds to the batch.
 func (r *run) save(ctx context.Context, also ...func(context.Context, *store.Batch) error) error {
-	err := r.claim.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		if r.stored.unknown { // perhaps because of a cancel
+	err := r.claim.Update(ctx, func(ctx context.Context, b *store.Batch) error {
+		if r.stored.Unknown { // perhaps because of a cancel
 			r.checkCancel(ctx)
 		}
 		for _, add := range also {
@@ -229,10 +240,10 @@ func (r *run) save(ctx context.Context, also ...func(context.Context, *store.Bat
 				return err
 			}
 		}
-		return r.m.records.fill(ctx, b, &r.stored, r.rec) // last: add may have changed it
+		return r.m.records.Fill(ctx, b, &r.stored, r.rec) // last: add may have changed it
 	})
 	if err == nil {
-		r.stored.written()
+		r.stored.Written()
 		r.claim.progressed()
 	}
 	return err
@@ -246,7 +257,7 @@ func (r *run) mayBegin(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return r.claim.hold(ctx)
+	return r.claim.Hold(ctx)
 }
 
 func (r *run) stopped() error {
@@ -275,7 +286,7 @@ func (r *run) setStarting(starting bool) {
 // checkCancel looks for a cancel that another process wrote down.
 func (r *run) checkCancel(ctx context.Context) {
 	var cancel cancelRequest
-	switch _, err := r.m.records.get(ctx, kindCancel, r.rec.Occ.ID, &cancel); {
+	switch _, err := r.m.records.Get(ctx, kindCancel, r.rec.Occ.ID, &cancel); {
 	case err == nil:
 		r.stop(cancel.Mode)
 	case errors.Is(err, ErrUnreadable):

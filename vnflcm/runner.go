@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -80,15 +82,15 @@ func (m *Manager) isDue(ctx context.Context, opID, phase string) (next string, i
 
 // takeForPhase takes the claim, from another process only if that is gone.
 func (m *Manager) takeForPhase(ctx context.Context, opID string) (r *run, t takeover, err error) {
-	stored, err := m.cfg.Store.Get(ctx, kindClaim, opID)
+	stored, err := m.cfg.Store.Get(ctx, ledger.KindClaim, opID)
 	if err != nil {
 		return nil, t, fmt.Errorf("claim of operation %s: %w", opID, err)
 	}
 	c := seenClaim{stored: stored}
-	if c.err = m.records.open(stored, &c.held); c.err != nil && !m.records.hasKey(stored) {
+	if c.err = m.records.Open(stored, &c.held); c.err != nil && !m.records.HasKey(stored) {
 		return nil, t, c.err // of a process with another key, which may live
 	}
-	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: ledger.KindProcess})
 	if err != nil {
 		return nil, t, err
 	}
@@ -103,7 +105,7 @@ func (m *Manager) takeForPhase(ctx context.Context, opID string) (r *run, t take
 		err = fmt.Errorf("%w: this process runs a phase of operation %s, or may not run it beside its other ones now, because processes have ended while they worked on some operations",
 			ErrLeased, opID)
 	}
-	if err == nil && c.held.State != claimFree {
+	if err == nil && c.held.State != ledger.Free {
 		m.report(OperationTaken, &r.rec.Occ)
 	}
 	return r, t, err
@@ -120,7 +122,7 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 		err = r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error { return r.perform(ctx, pkg, inst, due) })
 	}
 	if err == nil && due != PhaseEnd {
-		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *store.Batch) error { return r.claim.pass(b, claimFree) })
+		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *store.Batch) error { return r.claim.Pass(b, ledger.Free) })
 		if err == nil {
 			return r.rec.due(), nil
 		}
@@ -147,7 +149,7 @@ func (m *Manager) startElsewhere(ctx context.Context, opID string) {
 // watchProcesses looks which processes are gone, so that RunPhase can continue their phases, until ctx ends.
 func (m *Manager) watchProcesses(ctx context.Context) {
 	m.often(ctx, func(ctx context.Context) error {
-		processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
+		processes, err := m.cfg.Store.List(ctx, store.Query{Kind: ledger.KindProcess})
 		if err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ func (m *Manager) watchProcesses(ctx context.Context) {
 			there[p.Key()] = true
 			_ = m.isGone(p)
 		}
-		m.seen.retain(func(key [2]string) bool { return key[0] != kindProcess || there[key] })
+		m.seen.Retain(func(key [2]string) bool { return key[0] != ledger.KindProcess || there[key] })
 		return nil
 	})
 }
@@ -167,7 +169,7 @@ func (m *Manager) watchProcesses(ctx context.Context) {
 // that: a busy engine must not be asked by each of them.
 func (m *Manager) watchRunner(ctx context.Context) {
 	_ = m.Exclusively(ctx, "start-operations", func(ctx context.Context) error {
-		claims := sightings{}
+		claims := ledger.Sightings{}
 		m.often(ctx, func(ctx context.Context) error { return m.restart(ctx, claims) })
 		return context.Cause(ctx)
 	})
@@ -175,7 +177,7 @@ func (m *Manager) watchRunner(ctx context.Context) {
 
 // often calls look until ctx ends or the Manager can do nothing more.
 func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
-	every := time.NewTicker(watchEvery(m.cfg.LeaseTTL))
+	every := time.NewTicker(ledger.LookEvery(m.cfg.LeaseTTL))
 	defer every.Stop()
 	for {
 		select {
@@ -194,12 +196,12 @@ func (m *Manager) often(ctx context.Context, look func(context.Context) error) {
 }
 
 // restart starts those operations again whose claims are due, and removes the records of processes that are gone.
-func (m *Manager) restart(ctx context.Context, seen sightings) error {
-	claims, err := m.claims(ctx, claimFree, claimHeld)
+func (m *Manager) restart(ctx context.Context, seen ledger.Sightings) error {
+	claims, err := m.claims(ctx, ledger.Free, ledger.Held)
 	if err != nil {
 		return err
 	}
-	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: kindProcess})
+	processes, err := m.cfg.Store.List(ctx, store.Query{Kind: ledger.KindProcess})
 	if err != nil {
 		return err
 	}
@@ -207,15 +209,15 @@ func (m *Manager) restart(ctx context.Context, seen sightings) error {
 	there := map[[2]string]bool{}
 	for _, c := range claims {
 		named, there[c.stored.Key()] = append(named, c.held.Process), true
-		if !m.canStart(c, processes) || !seen.isDue(c.stored, m.cfg.LeaseTTL) {
+		if !m.canStart(c, processes) || !seen.IsDue(c.stored, m.cfg.LeaseTTL) {
 			continue
 		}
 		// The calls before may have taken a while.
-		if now, err := m.cfg.Store.Get(ctx, kindClaim, c.stored.ID); err == nil && now.Version == c.stored.Version {
+		if now, err := m.cfg.Store.Get(ctx, ledger.KindClaim, c.stored.ID); err == nil && now.Version == c.stored.Version {
 			m.startElsewhere(ctx, c.stored.ID)
 		}
 	}
-	seen.retain(func(key [2]string) bool { return there[key] })
+	seen.Retain(func(key [2]string) bool { return there[key] })
 	m.watching.Lock()
 	defer m.watching.Unlock()
 	return m.removeGone(ctx, processes, named)

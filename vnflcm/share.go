@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -17,8 +19,8 @@ type load struct{ limit, now int }
 func (m *Manager) serversOf(claims []seenClaim, processes []store.Record) servers {
 	out := servers{}
 	for _, p := range processes {
-		var said leaseRecord
-		if m.records.open(p, &said) == nil && said.Limit > 0 && !m.isGone(p) {
+		var said ledger.LeaseRecord
+		if m.records.Open(p, &said) == nil && said.Limit > 0 && !m.isGone(p) {
 			out[p.ID] = &load{limit: said.Limit}
 		}
 	}
@@ -29,7 +31,7 @@ func (m *Manager) serversOf(claims []seenClaim, processes []store.Record) server
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out[m.process.id] = &load{limit: m.cfg.Limit, now: len(m.runs)}
+	out[m.process.ID()] = &load{limit: m.cfg.Limit, now: len(m.runs)}
 	return out
 }
 
@@ -58,10 +60,10 @@ const patience = time.Second
 // mayTake reports whether this process takes up a free operation now, and whether the operation falls to it. It is asked for each, the
 // oldest first.
 func (m *Manager) mayTake(s servers, free store.Record) (may, falls bool) {
-	waited := m.seen.stoodStill(free, patience)
-	mine := s[m.process.id]
+	waited := m.seen.StoodStill(free, patience)
+	mine := s[m.process.ID()]
 	switch to := s.next(free.ID); {
-	case to == m.process.id:
+	case to == m.process.ID():
 		return true, true
 	case waited && mine.now < mine.limit:
 		mine.now++

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -120,7 +122,7 @@ func (s Step[T]) probeOrDo(ctx context.Context, op *Operation) (T, error) {
 			return result, err
 		}
 	}
-	if err := op.claim.hold(ctx); err != nil {
+	if err := op.claim.Hold(ctx); err != nil {
 		return *new(T), err
 	}
 	return s.Do(ctx)
@@ -154,7 +156,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 // performed is a run of a step or a phase that ends now.
 func (op *Operation) performed(info StepInfo, start time.Time) Performed {
 	return Performed{Phase: info.Phase, Step: info.Name, On: info.On, Host: op.hostOf(info.On), Start: start.Round(0), End: time.Now().Round(0),
-		Attempt: op.attempt(), Process: op.claim.lease.id}
+		Attempt: op.attempt(), Process: op.claim.Lease().ID()}
 }
 
 // intercepted holds the interceptor to its contract: a step that it passed over in silence would count as
@@ -188,7 +190,7 @@ func (op *Operation) journaled(info StepInfo, rev int, into any) (version int64,
 		return 0, false
 	}
 	var e journalEntry
-	err := op.records.open(stored, &e)
+	err := op.records.Open(stored, &e)
 	return stored.Version, err == nil && e.Rev == rev && json.Unmarshal(e.Result, into) == nil
 }
 
@@ -205,9 +207,9 @@ func (op *Operation) journal(ctx context.Context, done Performed, version int64,
 		return fmt.Errorf("%w: the result cannot be read back: %w", ErrProgramming, err)
 	}
 	info := StepInfo{OperationID: op.ID, Phase: done.Phase, Name: done.Step, On: done.On}
-	entry := slot{kind: kindStep, id: info.Key(), version: version}
+	entry := ledger.Slot{Kind: kindStep, ID: info.Key(), Version: version}
 	err = op.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		return op.records.fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw, Performed: done})
+		return op.records.Fill(ctx, b, &entry, journalEntry{Rev: rev, Result: raw, Performed: done})
 	})
 	op.steps.performed.journaled(done, err)
 	if err == nil {
@@ -236,7 +238,7 @@ func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 	if !stepName.MatchString(info.Name) {
 		return fmt.Errorf("%w: the name %q", ErrProgramming, info.Name)
 	}
-	if err := storable("id", info.Key()); err != nil { // its result could not be journaled
+	if err := ledger.Storable("id", info.Key()); err != nil { // its result could not be journaled
 		return err
 	}
 	if err := context.Cause(ctx); err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -72,8 +74,8 @@ func (t *takeover) suspicion(max int) suspicion { return t.next.suspicion(max) }
 // hasDied reports whether the process that has the claim is gone without saying so. The caller has found that no living
 // process works on the operation. A claim without a run is from an earlier version of vnfkit, whose processes cannot say
 // that they were only stopped.
-func (m *Manager) hasDied(c claimRecord) bool {
-	return c.State == claimHeld && c.Run != "" && c.Run != m.process.run
+func (m *Manager) hasDied(c ledger.ClaimRecord) bool {
+	return c.State == ledger.Held && c.Run != "" && c.Run != m.process.Run()
 }
 
 // examine finds out how often processes have ended with an operation, whose claim is free to be taken.
@@ -83,7 +85,7 @@ func (m *Manager) examine(ctx context.Context, c seenClaim) (t takeover, err err
 	if !died && !c.held.Suspected && (c.held.Run != "" || c.stored.Version == 1) {
 		return t, nil
 	}
-	t.version, err = m.records.get(ctx, kindSuspect, c.stored.ID, &t.next)
+	t.version, err = m.records.Get(ctx, kindSuspect, c.stored.ID, &t.next)
 	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUnreadable) {
 		return t, err
 	}
@@ -125,24 +127,24 @@ func (m *Manager) progressOf(ctx context.Context, opID string) (string, error) {
 // write adds the record to b, and to the claim whether there is one.
 func (t *takeover) write(b *store.Batch, c *operationClaim) error {
 	is := len(t.next.Deaths) > 0
-	c.suspect(is)
+	c.Suspect(is)
 	if is {
-		record, err := c.records.sealed(kindSuspect, c.id, t.version, t.next)
+		record, err := c.records.Seal(kindSuspect, c.ID(), t.version, t.next)
 		b.Put = append(b.Put, record)
 		return err
 	}
 	if t.version > 0 {
-		b.Delete = append(b.Delete, store.Record{Kind: kindSuspect, ID: c.id, Version: t.version})
+		b.Delete = append(b.Delete, store.Record{Kind: kindSuspect, ID: c.ID(), Version: t.version})
 	}
 	return nil
 }
 
 // dropSuspect adds to b that the operation is not suspected any more.
 func (r *run) dropSuspect(ctx context.Context, b *store.Batch) error {
-	if !r.claim.suspected {
+	if !r.claim.Suspected() {
 		return nil
 	}
-	return r.m.records.drop(ctx, b, kindSuspect, r.claim.id)
+	return r.m.records.Drop(ctx, b, kindSuspect, r.claim.ID())
 }
 
 // conviction is the error of an operation that has ended its processes.
@@ -210,7 +212,7 @@ func (m *Manager) await(opID string) {
 
 // suspect sets the suspicion of a run. m.mu is held.
 func (m *Manager) suspect(r *run, level suspicion) {
-	if m.awaited.opID == r.claim.id {
+	if m.awaited.opID == r.claim.ID() {
 		m.awaited = awaitedOperation{}
 	}
 	r.suspicion, r.here = level, true
@@ -229,7 +231,7 @@ func (m *Manager) clear(r *run) {
 func (m *Manager) noteLost(c *operationClaim) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lost[c.id] = c
+	m.lost[c.ID()] = c
 }
 
 // disown gives up the claims that this process has left, or says of those that other processes have taken over that this
@@ -248,8 +250,8 @@ func (m *Manager) disown(ctx context.Context) {
 			continue
 		}
 		m.mu.Lock()
-		if m.lost[c.id] == c {
-			delete(m.lost, c.id)
+		if m.lost[c.ID()] == c {
+			delete(m.lost, c.ID())
 		}
 		m.mu.Unlock()
 	}
@@ -257,23 +259,23 @@ func (m *Manager) disown(ctx context.Context) {
 
 func (m *Manager) disownClaim(ctx context.Context, c *operationClaim, running bool) error {
 	if !running {
-		if err := c.giveUp(ctx); !errors.Is(err, ErrConflict) {
+		if err := c.GiveUp(ctx); !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}
-	return m.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	return m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		var s suspectRecord
-		version, err := m.records.get(ctx, kindSuspect, c.id, &s)
+		version, err := m.records.Get(ctx, kindSuspect, c.ID(), &s)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) {
 			return nil
 		}
 		noted := len(s.Deaths)
-		s.Deaths = slices.DeleteFunc(s.Deaths, func(d death) bool { return d.Run == m.process.run })
+		s.Deaths = slices.DeleteFunc(s.Deaths, func(d death) bool { return d.Run == m.process.Run() })
 		if err != nil || len(s.Deaths) == noted {
 			return err
 		}
 		s.Convicted = false
-		record, err := m.records.sealed(kindSuspect, c.id, version, s)
+		record, err := m.records.Seal(kindSuspect, c.ID(), version, s)
 		b.Put = append(b.Put, record)
 		return err
 	})

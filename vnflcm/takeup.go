@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -75,7 +77,7 @@ func (m *Manager) reserveFor(ctx context.Context, claim store.Record, level susp
 
 // seize transfers a claim that is as stored to a run. If holder is a process, its record must be unchanged.
 func (r *run) seize(ctx context.Context, stored, holder store.Record, t takeover) error {
-	r.claim.replace(stored)
+	r.claim.Replace(stored)
 	var b store.Batch
 	if holder.ID != "" {
 		b.Assert = append(b.Assert, holder)
@@ -83,7 +85,7 @@ func (r *run) seize(ctx context.Context, stored, holder store.Record, t takeover
 	if err := t.write(&b, r.claim); err != nil {
 		return err
 	}
-	return r.claim.take(ctx, b, claimHeld)
+	return r.claim.Take(ctx, b, ledger.Held)
 }
 
 // readTaken reads an operation whose claim was taken. It parks the claim on an operation that cannot continue: it is missing, unreadable
@@ -96,17 +98,17 @@ func (r *run) readTaken(ctx context.Context) error {
 	var b store.Batch
 	switch {
 	case errors.Is(err, ErrNotFound):
-		r.claim.end(&b)
+		r.claim.End(&b)
 	case err == nil:
-		err = fmt.Errorf("%w: operation %s is %s", ErrLeased, r.claim.id, r.rec.Occ.OperationState)
-		_ = r.claim.pass(&b, claimParked)
+		err = fmt.Errorf("%w: operation %s is %s", ErrLeased, r.claim.ID(), r.rec.Occ.OperationState)
+		_ = r.claim.Pass(&b, ledger.Parked)
 	case errors.Is(err, ErrUnreadable):
-		_ = r.claim.pass(&b, claimParked)
+		_ = r.claim.Pass(&b, ledger.Parked)
 	default:
 		r.m.noteLost(r.claim)
 		return err
 	}
-	_ = r.claim.apply(ctx, b) // tried again when the claim is seen the next time
+	_ = r.claim.Apply(ctx, b) // tried again when the claim is seen the next time
 	return err
 }
 

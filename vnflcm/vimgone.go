@@ -56,7 +56,7 @@ func (s *session) findGone(ctx context.Context, inst *instanceRecord, unresolved
 // removedCluster returns the VNF that was a VIM, "" if there is no record of that, and whether the VNF is still instantiated.
 func (m *Manager) removedCluster(ctx context.Context, vimID string) (cluster string, exists bool, err error) {
 	var removed removedVIM
-	if _, err := m.records.get(ctx, kindRemovedVIM, vimID, &removed); err != nil {
+	if _, err := m.records.Get(ctx, kindRemovedVIM, vimID, &removed); err != nil {
 		return "", false, ignoreNotFound(err)
 	}
 	inst, _, err := m.instance(ctx, removed.Instance)
@@ -73,7 +73,7 @@ func (m *Manager) checkRegistered(ctx context.Context, b *store.Batch, inst *ins
 	if inst.VIMForm == vimComplete || vimID == "" {
 		return nil
 	}
-	if err := m.records.drop(ctx, b, kindRemovedVIM, vimID); err != nil {
+	if err := m.records.Drop(ctx, b, kindRemovedVIM, vimID); err != nil {
 		return err
 	}
 	_, err := vimLookup{vims: m.vims, tenant: inst.Tenant}.get(ctx, vimID) // after the version of the removedVIM was read: a later removal changes that

@@ -47,7 +47,7 @@ func (rec vimRecord) holding(info VimConnectionInfo) vimRecord {
 
 // read returns the record of an entry with its owner, and its version.
 func (v *storeVIMs) read(ctx context.Context, vimID string) (rec vimRecord, version int64, err error) {
-	if version, err = v.records.get(ctx, kindVIM, vimID, &rec); err == nil {
+	if version, err = v.records.Get(ctx, kindVIM, vimID, &rec); err == nil {
 		rec, err = v.withOwner(ctx, rec, v.registrants)
 	}
 	if err != nil {
@@ -95,12 +95,12 @@ func ignoreUnreadable(err error) error {
 // tenantOf returns the tenant of an instance. An instance that is missing has none, unless it was abandoned.
 func (r *records) tenantOf(ctx context.Context, instanceID string) (string, error) {
 	var inst instanceRecord
-	_, err := r.get(ctx, kindInstance, instanceID, &inst)
+	_, err := r.Get(ctx, kindInstance, instanceID, &inst)
 	if !errors.Is(err, ErrNotFound) {
 		return inst.Tenant, err
 	}
 	var left AbandonedInstance
-	_, err = r.get(ctx, kindAbandoned, instanceID, &left)
+	_, err = r.Get(ctx, kindAbandoned, instanceID, &left)
 	return left.VNF.Tenant, ignoreNotFound(err)
 }
 
@@ -120,7 +120,7 @@ func (v *storeVIMs) registrants(ctx context.Context) (found registrants, err err
 	if v.known.instances != nil {
 		return v.known, nil
 	}
-	format, _, err := v.records.readFormat(ctx)
+	format, _, err := v.records.ReadFormat(ctx)
 	if err = ignoreUnreadable(err); err == nil {
 		found, err = v.records.registrants(ctx)
 	}
@@ -140,7 +140,7 @@ func (v *storeVIMs) registrants(ctx context.Context) (found registrants, err err
 func (r *records) registrants(ctx context.Context) (registrants, error) {
 	found := registrants{instances: map[string]string{}}
 	for _, kind := range []string{kindHook, kindAbandoned, kindInstance} {
-		err := r.allOf(ctx, store.Query{Kind: kind}, func(list []store.Record) error {
+		err := r.EachPage(ctx, store.Query{Kind: kind}, func(list []store.Record) error {
 			for _, stored := range list {
 				instance, vims, err := r.vimsOf(stored)
 				found.unread = errors.Join(found.unread, err)
@@ -179,10 +179,10 @@ func (v *storeVIMs) List(ctx context.Context) (out []VimConnectionInfo, err erro
 	var faults []error
 	once := sync.OnceValues(func() (registrants, error) { return v.registrants(ctx) })
 	find := func(context.Context) (registrants, error) { return once() }
-	err = v.records.allOf(ctx, store.Query{Kind: kindVIM}, func(list []store.Record) error {
+	err = v.records.EachPage(ctx, store.Query{Kind: kindVIM}, func(list []store.Record) error {
 		for _, stored := range list {
 			var rec vimRecord
-			err := v.records.open(stored, &rec)
+			err := v.records.Open(stored, &rec)
 			if err != nil {
 				faults = append(faults, err)
 				continue
@@ -202,7 +202,7 @@ func (v *storeVIMs) Put(ctx context.Context, info VimConnectionInfo) error {
 	if share == nil {
 		share = &Share{All: info.Tenant == ""}
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error { return v.put(ctx, b, info, share, "") })
+	return v.records.Update(ctx, func(ctx context.Context, b *store.Batch) error { return v.put(ctx, b, info, share, "") })
 }
 
 // put adds to b that the entry is added or replaced, by an operation of an instance unless that is empty. A new entry is shared as by
@@ -214,7 +214,7 @@ func (v *storeVIMs) put(ctx context.Context, b *store.Batch, info VimConnectionI
 	was, version, err := v.read(ctx, info.VimID)
 	switch {
 	case errors.Is(err, ErrNotFound) && instance == "":
-		if err := v.records.drop(ctx, b, kindRenewal, info.VimID); err != nil { // versions before left it when the entry was removed
+		if err := v.records.Drop(ctx, b, kindRenewal, info.VimID); err != nil { // versions before left it when the entry was removed
 			return err
 		}
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrUnreadable):
@@ -228,7 +228,7 @@ func (v *storeVIMs) put(ctx context.Context, b *store.Batch, info VimConnectionI
 	if instance == "" && info.equal(was.VimConnectionInfo) { // only the sharing changes
 		instance = was.Instance
 	}
-	record, err := v.records.sealed(kindVIM, info.VimID, version, vimRecord{info, instance, info.Tenant, share})
+	record, err := v.records.Seal(kindVIM, info.VimID, version, vimRecord{info, instance, info.Tenant, share})
 	b.Put = append(b.Put, record)
 	return err
 }
@@ -251,13 +251,13 @@ func (v *storeVIMs) replace(ctx context.Context, b *store.Batch, was, info VimCo
 	if err != nil {
 		return err
 	}
-	record, err := v.records.sealed(kindVIM, was.VimID, version, now.holding(info))
+	record, err := v.records.Seal(kindVIM, was.VimID, version, now.holding(info))
 	b.Put = append(b.Put, record)
 	return errors.Join(err, info.checkEntry())
 }
 
 func (v *storeVIMs) SetShare(ctx context.Context, tenant, vimID string, share Share) error {
-	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	return v.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		rec, version, err := v.read(ctx, vimID)
 		if err == nil && rec.Owner != tenant {
 			err = fmt.Errorf("VIM %q: %w", vimID, ErrNotFound)
@@ -266,7 +266,7 @@ func (v *storeVIMs) SetShare(ctx context.Context, tenant, vimID string, share Sh
 			return err
 		}
 		rec.Sharing = &share
-		record, err := v.records.sealed(kindVIM, vimID, version, rec)
+		record, err := v.records.Seal(kindVIM, vimID, version, rec)
 		b.Put = append(b.Put, record)
 		return err
 	})
@@ -276,12 +276,12 @@ func (v *storeVIMs) Remove(ctx context.Context, tenant, vimID string) error {
 	if err := v.records.warnOfUsers(ctx, v.log, tenant, vimID); err != nil {
 		return err
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
+	return v.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		owned, err := v.drop(ctx, b, tenant, vimID)
 		if err != nil || !owned {
 			return err
 		}
-		return v.records.drop(ctx, b, kindRenewal, vimID)
+		return v.records.Drop(ctx, b, kindRenewal, vimID)
 	})
 }
 
@@ -293,7 +293,7 @@ func (v *storeVIMs) drop(ctx context.Context, b *store.Batch, tenant, vimID stri
 	case err == nil && rec.Owner != tenant:
 		return false, nil
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrUnreadable):
-		return true, v.records.drop(ctx, b, kindVIM, vimID)
+		return true, v.records.Drop(ctx, b, kindVIM, vimID)
 	}
 	return false, err
 }
@@ -309,7 +309,7 @@ func (v *storeVIMs) Default(ctx context.Context, tenant, vimType string) (VimCon
 // defaultOf returns the default VIM of owner if the tenant may use it.
 func (v *storeVIMs) defaultOf(ctx context.Context, owner, tenant, vimType string) (VimConnectionInfo, error) {
 	var vimID string
-	if _, err := v.records.get(ctx, kindVIMDefault, defaultID(owner, vimType), &vimID); err != nil {
+	if _, err := v.records.Get(ctx, kindVIMDefault, defaultID(owner, vimType), &vimID); err != nil {
 		return VimConnectionInfo{}, fmt.Errorf("default VIM of type %q: %w", vimType, err)
 	}
 	return v.Get(ctx, tenant, vimID)
@@ -328,7 +328,7 @@ func (v *storeVIMs) SetDefault(ctx context.Context, tenant, vimID string) error 
 	if err != nil {
 		return err
 	}
-	return v.records.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		return v.records.put(ctx, b, kindVIMDefault, defaultID(tenant, info.VimType), vimID)
+	return v.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
+		return v.records.Put(ctx, b, kindVIMDefault, defaultID(tenant, info.VimType), vimID)
 	})
 }

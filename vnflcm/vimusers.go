@@ -34,10 +34,10 @@ func (r *records) usersOf(ctx context.Context, owner string, vimIDs ...string) (
 	if len(vimIDs) == 0 {
 		return nil, nil
 	}
-	err = r.allOf(ctx, store.Query{Kind: kindInstance}, func(list []store.Record) error {
+	err = r.EachPage(ctx, store.Query{Kind: kindInstance}, func(list []store.Record) error {
 		for _, stored := range list {
 			inst := new(instanceRecord)
-			if r.open(stored, inst) == nil && slices.Contains(vimIDs, inst.vimID()) && inst.isOnEntryOf(owner) {
+			if r.Open(stored, inst) == nil && slices.Contains(vimIDs, inst.vimID()) && inst.isOnEntryOf(owner) {
 				users = append(users, inst)
 			}
 		}

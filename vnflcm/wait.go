@@ -57,7 +57,7 @@ func (m *Manager) shutdown() error {
 	if m.closed {
 		return ErrShutdown
 	}
-	return m.records.closed()
+	return m.records.Closed()
 }
 
 // waitHere waits for the work of this process on an operation, if there is any. The error says why the operation was left

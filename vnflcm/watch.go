@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 )
 
 // notice notifies any number of goroutines of an event.
@@ -62,6 +64,6 @@ func (m *Manager) watch(ctx context.Context) {
 // tolerate that.
 func (m *Manager) Exclusively(ctx context.Context, name string, work func(context.Context) error) error {
 	m.startWatching(ctx)
-	l := leases{ledger: m.records.ledger, ttl: m.cfg.LeaseTTL, log: m.cfg.Logger, changed: m.changed.wait, closed: m.isClosed}
-	return l.exclusively(ctx, name, func(ctx context.Context, _ *lease) error { return work(ctx) })
+	l := ledger.Exclusive{Ledger: m.records.Ledger, TTL: m.cfg.LeaseTTL, Log: m.cfg.Logger, Changed: m.changed.wait, Closed: m.isClosed}
+	return l.Do(ctx, name, func(ctx context.Context, _ *ledger.Lease) error { return work(ctx) })
 }

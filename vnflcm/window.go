@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/schedule"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -71,7 +72,7 @@ type windowMemory struct {
 
 // watchWindow starts renewals in the window, until ctx ends.
 func (m *Manager) watchWindow(ctx context.Context) {
-	for ; ctx.Err() == nil; pause(ctx, m.renewEvery()) {
+	for ; ctx.Err() == nil; ledger.Pause(ctx, m.renewEvery()) {
 		date, open := m.cfg.Maintenance.schedule().Open(time.Now())
 		if !open {
 			continue
@@ -90,7 +91,7 @@ func (m *Manager) watchWindow(ctx context.Context) {
 // renewInWindow starts the renewal of the first due instance that no other operation has locked, if one may be started.
 func (m *Manager) renewInWindow(ctx context.Context, date string) error {
 	var last automaticRecord
-	version, err := m.records.get(ctx, kindAutomatic, automaticID, &last)
+	version, err := m.records.Get(ctx, kindAutomatic, automaticID, &last)
 	if ignoreNotFound(err) != nil {
 		return err
 	}
@@ -148,10 +149,10 @@ type dueRenewal struct {
 // renewal has failed come last, the one that has waited longest first: otherwise such an instance would keep all others from being renewed.
 func (m *Manager) dueRenewals(ctx context.Context) (due []dueRenewal, err error) {
 	q := store.Query{Kind: kindExpiry, Operations: []string{string(RenewCertificates)}, Limit: lookPage}
-	err = m.records.allOf(ctx, q, func(list []store.Record) error {
+	err = m.records.EachPage(ctx, q, func(list []store.Record) error {
 		for _, stored := range list {
 			var rec expiryRecord
-			if m.window.refused[stored.ID] || m.records.open(stored, &rec) != nil || len(rec.Certificates) == 0 {
+			if m.window.refused[stored.ID] || m.records.Open(stored, &rec) != nil || len(rec.Certificates) == 0 {
 				continue
 			}
 			stored.Body = nil
@@ -178,7 +179,7 @@ func (m *Manager) startRenewal(ctx context.Context, d dueRenewal, last automatic
 		rec.Occ.IsAutomaticInvocation = true
 		rec.accepting = func(b *store.Batch) error {
 			started := automaticRecord{Operation: rec.Occ.ID, Date: last.Date, Instances: last.Instances + 1}
-			record, err := m.records.sealed(kindAutomatic, automaticID, version, started)
+			record, err := m.records.Seal(kindAutomatic, automaticID, version, started)
 			b.Put, b.Assert = append(b.Put, record), append(b.Assert, d.stored)
 			return err
 		}

@@ -1,4 +1,4 @@
-package vnflcm
+package ledger
 
 import (
 	"context"
@@ -16,22 +16,20 @@ import (
 
 // keyCheck is the record by which processes know the format and the keys of a store. Its Index.State is the number of the format, in
 // clear: processes that lack the key see a migration too. The format 1 has no number.
-var keyCheck = store.Record{Kind: "meta", ID: "key"}
+var keyCheck = store.Record{Kind: KindMeta, ID: "key"}
 
 // formatName is the content of keyCheck in format 1. Versions that know only format 1 refuse any other content.
 const formatName = "vnfkit"
 
-// format is the format of the records in a store.
-type format struct {
+// Format is the form of all records in a store. Each process stores which formats it knows (LeaseRecord.Format).
+type Format struct {
 	Number int `json:"format"`
-	// Migrating: records may still have the format before.
+	// Migrating says that records may still have the format before.
 	Migrating bool `json:"migrating,omitempty"`
 }
 
-func (f format) index() store.Index { return store.Index{State: strconv.Itoa(f.Number)} }
-
 // content is what keyCheck has in that format.
-func (f format) content() any {
+func (f Format) content() any {
 	if f.Number <= 1 {
 		return formatName
 	}
@@ -53,22 +51,22 @@ func numberOf(stored store.Record) int {
 // unknownFormat is a newer format whose number this version cannot read.
 const unknownFormat = math.MaxInt
 
-// readFormat returns the format of the store, and the version of the record that has it. ErrUnreadable: the keys do not open that record, or
-// this version does not know the format. The Number is set nevertheless.
-func (l *ledger) readFormat(ctx context.Context) (f format, version int64, err error) {
-	stored, err := l.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+// ReadFormat returns the format of the store, and the version of the record that has it, for PutFormat. ErrUnreadable: the keys do not open
+// that record, or this version does not know the format; the Number is set then too.
+func (l *Ledger) ReadFormat(ctx context.Context) (f Format, version int64, err error) {
+	stored, err := l.Store.Get(ctx, keyCheck.Kind, keyCheck.ID)
 	if err != nil {
 		return f, 0, err
 	}
 	f, err = l.openFormat(stored)
-	return f, stored.Version, errors.Join(err, l.store.fence.check(f.Number))
+	return f, stored.Version, errors.Join(err, l.Store.fence.check(f.Number))
 }
 
 // openFormat reads keyCheck. ErrUnreadable: the keys do not open it.
-func (l *ledger) openFormat(stored store.Record) (format, error) {
-	out := format{Number: numberOf(stored)}
+func (l *Ledger) openFormat(stored store.Record) (Format, error) {
+	out := Format{Number: numberOf(stored)}
 	var content json.RawMessage
-	if err := l.open(stored, &content); err != nil {
+	if err := l.Open(stored, &content); err != nil {
 		return out, err
 	}
 	var name string
@@ -79,23 +77,23 @@ func (l *ledger) openFormat(stored store.Record) (format, error) {
 	return out, nil
 }
 
-// check checks, before anything is written, that this version knows the format of the store and that the keys can open its records.
-// It writes a record to an empty store for the check by later processes, and one that is damaged again if the keys open other records. kinds are
-// the kinds of records of which a store that is in use has at least one.
-func (l *ledger) check(ctx context.Context, log *slog.Logger, kinds ...string) error {
-	err := l.update(ctx, func(ctx context.Context, b *store.Batch) error {
-		stored, err := l.store.Get(ctx, keyCheck.Kind, keyCheck.ID)
-		if errors.Is(err, ErrNotFound) {
+// Check returns ErrUnreadable, before anything is written, if this version does not know the format of the store or the keys do not open its
+// records. Into an empty store it writes the newest format. It writes the record with the format again if only that record is damaged, and
+// logs that. A store in use has records of at least one of the kinds.
+func (l *Ledger) Check(ctx context.Context, log *slog.Logger, kinds ...string) error {
+	err := l.Update(ctx, func(ctx context.Context, b *store.Batch) error {
+		stored, err := l.Store.Get(ctx, keyCheck.Kind, keyCheck.ID)
+		if errors.Is(err, store.ErrNotFound) {
 			return l.beginStore(ctx, b, kinds)
 		}
 		if err != nil {
 			return err
 		}
 		found, errOpen := l.openFormat(stored)
-		if err := l.store.fence.check(found.Number); err != nil {
+		if err := l.Store.fence.check(found.Number); err != nil {
 			return err
 		}
-		if found.Migrating && found.Number < l.store.fence.newest {
+		if found.Migrating && found.Number < l.Store.fence.newest {
 			return fmt.Errorf("%w: the migration of the store to format %d has not ended: end it with the version of vnfkit that began it", ErrUnreadable, found.Number)
 		}
 		if errOpen == nil {
@@ -105,19 +103,19 @@ func (l *ledger) check(ctx context.Context, log *slog.Logger, kinds ...string) e
 			return fmt.Errorf("%w: the store is sealed under another key, or damaged", ErrUnreadable)
 		}
 		log.ErrorContext(ctx, "the record that shows the format and the key of the store is damaged, it is written again")
-		return l.putFormat(b, stored.Version, format{Number: found.Number, Migrating: found.Number > 1}) // a repeated migration does no harm
+		return l.PutFormat(b, stored.Version, Format{Number: found.Number, Migrating: found.Number > 1}) // a repeated migration does no harm
 	})
 	if err != nil {
 		return err
 	}
-	_, err = l.store.fence.refresh(ctx, l.store.store)
-	return l.store.failure(ctx, err)
+	_, err = l.Store.fence.refresh(ctx, l.Store.store)
+	return l.Store.failure(ctx, err)
 }
 
 // beginStore adds to b that an empty store has the newest format.
-func (l *ledger) beginStore(ctx context.Context, b *store.Batch, kinds []string) error {
+func (l *Ledger) beginStore(ctx context.Context, b *store.Batch, kinds []string) error {
 	for _, kind := range kinds {
-		list, err := l.store.List(ctx, store.Query{Kind: kind, Limit: 1})
+		list, err := l.Store.List(ctx, store.Query{Kind: kind, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -125,14 +123,14 @@ func (l *ledger) beginStore(ctx context.Context, b *store.Batch, kinds []string)
 			return fmt.Errorf("%w: the store has an earlier format, without key ids, that this version cannot convert: begin with a new one", ErrUnreadable)
 		}
 	}
-	return l.putFormat(b, 0, format{Number: l.store.fence.newest})
+	return l.PutFormat(b, 0, Format{Number: l.Store.fence.newest})
 }
 
-// putFormat adds to b that keyCheck has another content.
-func (l *ledger) putFormat(b *store.Batch, version int64, f format) error {
+// PutFormat adds to b that the store has another format. ReadFormat returns the version of the record with the format.
+func (l *Ledger) PutFormat(b *store.Batch, version int64, f Format) error {
 	record := store.Record{Kind: keyCheck.Kind, ID: keyCheck.ID, Version: version}
 	if f.Number > 1 {
-		record.Index = f.index()
+		record.Index.State = strconv.Itoa(f.Number)
 	}
 	clear, err := json.Marshal(f.content())
 	if err == nil {
@@ -144,9 +142,9 @@ func (l *ledger) putFormat(b *store.Batch, version int64, f format) error {
 
 // opensSome reports whether the keys open the first record of some kind: then the store is sealed under them. It returns false if
 // the store fails.
-func (l *ledger) opensSome(ctx context.Context, kinds []string) bool {
+func (l *Ledger) opensSome(ctx context.Context, kinds []string) bool {
 	for _, kind := range kinds {
-		list, err := l.store.List(ctx, store.Query{Kind: kind, Limit: 1})
+		list, err := l.Store.List(ctx, store.Query{Kind: kind, Limit: 1})
 		if err != nil || len(list) == 0 {
 			continue
 		}
@@ -200,11 +198,11 @@ func (f *fence) closed() error {
 	return f.newer
 }
 
-// refresh reads the version of keyCheck and returns it. The error is ErrShutdown if the format is newer: this process does not know what
+// refresh reads the version of keyCheck and returns it. The error is store.ErrShutdown if the format is newer: this process does not know what
 // the records mean now.
-func (f *fence) refresh(ctx context.Context, store store.Store) (version int64, err error) {
-	stored, err := store.Get(ctx, keyCheck.Kind, keyCheck.ID)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+func (f *fence) refresh(ctx context.Context, from store.Store) (version int64, err error) {
+	stored, err := from.Get(ctx, keyCheck.Kind, keyCheck.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
 	first, err := f.see(stored)
@@ -214,23 +212,23 @@ func (f *fence) refresh(ctx context.Context, store store.Store) (version int64, 
 	return stored.Version, err
 }
 
-// see remembers the version of keyCheck. The error is ErrShutdown if the format is newer. first: it was not known before.
+// see remembers the version of keyCheck. The error is store.ErrShutdown if the format is newer. first: it was not known before.
 func (f *fence) see(stored store.Record) (first bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.version = stored.Version
 	if fault := f.check(numberOf(stored)); fault != nil && f.newer == nil {
-		f.newer, first = fmt.Errorf("%w: %v", ErrShutdown, fault), true //nolint:errorlint // it is not one record that cannot be read
+		f.newer, first = fmt.Errorf("%w: %v", store.ErrShutdown, fault), true //nolint:errorlint // it is not one record that cannot be read
 	}
 	return first, f.newer
 }
 
-// newest is the newest format that this version can write.
-func (l *ledger) newest() int { return l.store.fence.newest }
+// Newest returns the number of the newest format that this version writes.
+func (l *Ledger) Newest() int { return l.Store.fence.newest }
 
-// closed returns nil, or an error that is ErrShutdown once the store has a newer format than this version knows: then this process can do
-// nothing more.
-func (l *ledger) closed() error { return l.store.fence.closed() }
+// Closed returns nil, or store.ErrShutdown once this process has seen that the store has a newer format than this version knows. This process
+// can do nothing more then.
+func (l *Ledger) Closed() error { return l.Store.fence.closed() }
 
-// onNewer sets the function that is called once when closed begins to return an error. Call it before the ledger is used.
-func (l *ledger) onNewer(report func(error)) { l.store.fence.report = report }
+// OnNewer sets a function that is called once, when Closed begins to return an error. Call OnNewer before the ledger is used.
+func (l *Ledger) OnNewer(report func(error)) { l.Store.fence.report = report }
