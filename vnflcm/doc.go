@@ -43,6 +43,25 @@
 // already (a process may have died between the act and the journal), and runs Do otherwise. Each runs steps of
 // many machines at once. Operation.State stores a driver's data between operations.
 //
+// # Interfaces
+//
+// A Config holds implementations of these interfaces. The optional ones of drivers are found by a type assertion.
+//
+//   - [InfraDriver] makes, changes and removes machines or pods on a VIM: infra/openstack, infra/kubernetes, infra/sandbox
+//   - [Adopter] is an InfraDriver that reads resources of another program, for Manager.Adopt: infra/openstack, infra/sandbox
+//   - [MgmtDriver] sets up the software on the machines, per lifecycle hook: mgmt/kubeadm, mgmt/kubespray, mgmt/loadbalancer/expose,
+//     mgmt/registry, mgmt/script
+//   - [Previewer] is a MgmtDriver that lists its tasks before it runs them, for Manager.Preview: mgmt/kubeadm, mgmt/kubespray
+//   - [Maintainer] is a MgmtDriver with tasks that keep the VNF working, for Manager.Maintain: mgmt/kubeadm
+//   - [CertificateReader] is a MgmtDriver that reads when certificates end, for Manager.Certificates and after operations: mgmt/kubeadm,
+//     mgmt/kubespray
+//   - [ServedCertificateReader] reads the same without a login, from TLS handshakes, once a day: mgmt/kubeadm, mgmt/kubespray
+//   - [VIMRenewer] is a MgmtDriver that makes new credentials for a VIM that it has registered: mgmt/kubeadm, mgmt/kubespray
+//   - [store.Store] keeps sealed records with versions, and applies batches atomically: store.NewMemory, store/sqlite, store/postgres
+//   - [Packages] opens VNF packages by VNFD id, once per content: DirPackages, PackagesFunc
+//   - [VIMs] resolves a vimId to an address and credentials: a registry in the Store
+//   - [Granter] asks the NFVO for permission. It is optional
+//
 // # Secrets
 //
 // Credentials come in free-form attributes (additionalParams, accessInfo): Params and Secret print as *** in

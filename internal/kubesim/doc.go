@@ -1,5 +1,18 @@
 // Package kubesim simulates, on sshtest hosts, the machines that a cluster driver meets: their packages and services, disks and ports,
-// and the clusters that kubeadm makes of them. The parts below it simulate one thing each and know no machines.
+// and the clusters that kubeadm makes of them. The parts below it simulate one thing each and know no machines:
+//
+//   - kubeapi, kubectl, helm: the API of a Kubernetes cluster with its controllers, scheduler and kubelets; the programs kubectl and Helm
+//   - kubeadm, kubeadmconf: kubeadm; its arguments and configuration files
+//   - etcd, pki: members of etcd; certificates
+//   - docker, dockercli, containerd: images and containers of Docker Engine; its client; the programs and files of containerd
+//   - distribution, pull: the container registry; how runtimes reach one
+//   - balancer: programs and files of haproxy and keepalived
+//   - ansiblesim, kubespraysim: Ansible; the playbooks of kubespray, which reach the machines over SSH
+//   - program: what programs have in common: arguments, files, exit codes
+//
+// The comment of each part says what the part refuses and what it does not know. typed makes the API check fields by client-go's types; only
+// kits for tests import it. The machines are connected within the process, by memconn. Tests whose name ends in Contract ask the simulation
+// and, in make e2e-helm, e2e-registry and e2e-kubeadm, the real part the same questions.
 //
 // kubeapi serves the API of a cluster, over TLS at port 6443 of its control-plane nodes and wherever haproxy leads to it. A container of
 // the registry image serves the registry API at the port that is published, from the files of its machine, to clients and to the
