@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

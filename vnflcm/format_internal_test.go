@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

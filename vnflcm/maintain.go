@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

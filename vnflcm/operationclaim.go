@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
-
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 

@@ -243,6 +243,16 @@ func (c *Claim) End(b *store.Batch) {
 	}
 }
 
+// GiveUp writes that any process may take the claim.
+func (c *Claim) GiveUp(ctx context.Context) error {
+	var b store.Batch
+	err := c.Pass(&b, Free)
+	if err == nil {
+		err = c.Apply(ctx, b)
+	}
+	return err
+}
+
 // Read returns the record with this id, of the kind that the claim guards. Only the work changes its content, so Read asks the store only if
 // this process does not know the latest version. One claim guards one record.
 func (c *Claim) Read(ctx context.Context, id string) (store.Record, error) {
@@ -291,14 +301,4 @@ func (g *guardedRecord) set(r store.Record, known bool) {
 	} else if r.Version >= g.record.Version {
 		g.record, g.known = r, true
 	}
-}
-
-// GiveUp writes that any process may take the claim.
-func (c *Claim) GiveUp(ctx context.Context) error {
-	var b store.Batch
-	err := c.Pass(&b, Free)
-	if err == nil {
-		err = c.Apply(ctx, b)
-	}
-	return err
 }
