@@ -13,8 +13,8 @@ import (
 
 // Claim is the right of this process to work on an operation. Its record changes only when the right passes to another process, so the
 // version of the record is the epoch: every write of the work asserts it, and fails once another process has taken over. A process gets the
-// claim by Begin or Take, works with Hold and Update, and ends with Pass, End or GiveUp. Replace, Accept and Suspect come before that; all
-// other methods are safe for concurrent use.
+// claim by Begin or Take, works with Hold and Update, and ends with Pass, End or GiveUp. During the work the claim is safe for concurrent
+// use; methods that change the claim come before or after the work, one at a time.
 type Claim struct {
 	ledger  *Ledger
 	lease   *Lease // of the process
@@ -243,7 +243,7 @@ func (c *Claim) End(b *store.Batch) {
 	}
 }
 
-// GiveUp writes that any process may take the claim.
+// GiveUp writes that any process may take the claim. store.ErrConflict: this process has lost the claim.
 func (c *Claim) GiveUp(ctx context.Context) error {
 	var b store.Batch
 	err := c.Pass(&b, Free)
