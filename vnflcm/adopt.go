@@ -37,11 +37,15 @@ func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateV
 	if err := errors.Join(known.checkAdoptable(), checkAdopted(known, req)); err != nil {
 		return nil, err
 	}
+	if err := m.assignPackage(ctx, rec); err != nil {
+		return nil, err
+	}
 	pkg, err := m.openPackage(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
 	defer closePackage(pkg)
+	known.VnfPkgID = rec.Instance.VnfPkgID
 	if known.ID == "" {
 		known.ID = m.cfg.NewID()
 	}
@@ -179,7 +183,7 @@ func (m *Manager) addAdopted(ctx context.Context, b *store.Batch, rec *instanceR
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.addInstance(b, rec), m.noteAdopted(ctx, b, rec.Instance.ID))
+	return errors.Join(m.dependOnPackage(ctx, b, rec), m.addInstance(b, rec), m.noteAdopted(ctx, b, rec.Instance.ID))
 }
 
 // shares returns ErrConflict if another instance has the same id or one of the machines.

@@ -79,3 +79,29 @@ func (d *Documents) Put(ctx context.Context, id string, version int64, value any
 func (d *Documents) Delete(ctx context.Context, id string, version int64) error {
 	return d.records.Store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: kindDocument, ID: d.id(id), Version: version}}})
 }
+
+// DocumentWrite is one write of Manager.WriteDocuments: Value replaces the given Version of a document, 0: there must be none. Without a
+// Value the document is removed.
+type DocumentWrite struct {
+	Collection, ID string
+	Version        int64
+	Value          any
+}
+
+// WriteDocuments writes all these documents, or none. ErrConflict: one of them has another version.
+func (m *Manager) WriteDocuments(ctx context.Context, writes ...DocumentWrite) error {
+	var b store.Batch
+	for _, w := range writes {
+		id := m.Documents(w.Collection).id(w.ID)
+		if w.Value == nil {
+			b.Delete = append(b.Delete, store.Record{Kind: kindDocument, ID: id, Version: w.Version})
+			continue
+		}
+		record, err := m.records.Seal(kindDocument, id, w.Version, w.Value)
+		if err != nil {
+			return err
+		}
+		b.Put = append(b.Put, record)
+	}
+	return m.cfg.Store.Apply(ctx, b)
+}

@@ -21,6 +21,7 @@ type VnfInstance struct {
 	VnfInstanceName        string               `json:"vnfInstanceName,omitempty"`
 	VnfInstanceDescription string               `json:"vnfInstanceDescription,omitempty"`
 	VnfdID                 string               `json:"vnfdId"`
+	VnfPkgID               string               `json:"vnfPkgId,omitempty"` // SOL003 v2.5.1 5.5.2.2; only of onboarded packages
 	VnfProvider            string               `json:"vnfProvider"`
 	VnfProductName         string               `json:"vnfProductName"`
 	VnfSoftwareVersion     string               `json:"vnfSoftwareVersion"`

@@ -124,6 +124,11 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if err := m.putKnownVIMs(ctx); err != nil {
 		return nil, err
 	}
+	if recorded, is := cfg.Packages.(RecordedPackages); is {
+		if err := recorded.Attach(ctx, m); err != nil {
+			return nil, err
+		}
+	}
 	m.start(ctx)
 	return m, nil
 }
@@ -223,22 +228,22 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	if req.VnfdID == "" {
 		return nil, &ParamError{Path: "vnfdId", Reason: "is required"}
 	}
-	pkg, err := m.openPackage(ctx, &instanceRecord{Tenant: req.Tenant, Instance: VnfInstance{VnfdID: req.VnfdID}})
+	made := instanceRecord{Tenant: req.Tenant, Instance: VnfInstance{VnfdID: req.VnfdID}}
+	if err := m.assignPackage(ctx, &made); err != nil {
+		return nil, err
+	}
+	pkg, err := m.openPackage(ctx, &made)
 	if err != nil {
 		return nil, err
 	}
 	defer closePackage(pkg)
 	rec := instanceRecord{Tenant: req.Tenant, Instance: newInstance(VnfInstance{ID: m.cfg.NewID(), VnfInstanceName: req.VnfInstanceName,
-		VnfInstanceDescription: req.VnfInstanceDescription, VnfdID: req.VnfdID, Metadata: req.Metadata}, pkg.VNFD())}
+		VnfInstanceDescription: req.VnfInstanceDescription, VnfdID: req.VnfdID, VnfPkgID: made.Instance.VnfPkgID, Metadata: req.Metadata}, pkg.VNFD())}
 	size, err := rec.Instance.extent()
 	if err = errors.Join(err, size.check(extent{})); err != nil {
 		return nil, err
 	}
-	var b store.Batch
-	if err = m.addInstance(&b, &rec); err == nil {
-		err = m.cfg.Store.Apply(ctx, b)
-	}
-	if err != nil {
+	if err := m.writeNew(ctx, &rec); err != nil {
 		return nil, err
 	}
 	view := rec.view(m.cfg.PublicParams...)
@@ -246,10 +251,27 @@ func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstanc
 	return view, nil
 }
 
+// maxPackageConflicts is how often an instance is written again because the document of its package has changed.
+const maxPackageConflicts = 20
+
+// writeNew writes a new instance.
+func (m *Manager) writeNew(ctx context.Context, rec *instanceRecord) error {
+	for tries := 0; ; tries++ {
+		var b store.Batch
+		err := errors.Join(m.dependOnPackage(ctx, &b, rec), m.addInstance(&b, rec))
+		if err == nil {
+			err = m.cfg.Store.Apply(ctx, b)
+		}
+		if !errors.Is(err, ErrConflict) || len(b.Assert) == 0 || tries == maxPackageConflicts {
+			return err
+		}
+	}
+}
+
 // newInstance returns an instance with the names of given and the data of the VNFD.
 func newInstance(given VnfInstance, vnfd *tosca.VNFD) VnfInstance {
 	return VnfInstance{ID: given.ID, VnfInstanceName: given.VnfInstanceName, VnfInstanceDescription: given.VnfInstanceDescription,
-		VnfdID: given.VnfdID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName, VnfSoftwareVersion: vnfd.SoftwareVersion,
+		VnfdID: given.VnfdID, VnfPkgID: given.VnfPkgID, VnfProvider: vnfd.Provider, VnfProductName: vnfd.ProductName, VnfSoftwareVersion: vnfd.SoftwareVersion,
 		VnfdVersion: vnfd.Version, InstantiationState: NotInstantiated, Metadata: given.Metadata}
 }
 

@@ -2,8 +2,12 @@ package vnflcm
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Packages opens VNF packages by the id of their VNFD. DirPackages and PackagesFunc return one that parses each
@@ -17,6 +21,96 @@ type Packages interface {
 	// package that the instance was made from: Open returns the package without judging it again, so that an instance
 	// stays manageable after its signer's certificate has expired. The Manager compares the digest.
 	Open(ctx context.Context, tenant, vnfdID, digest string) (*tosca.Package, error)
+}
+
+// RecordedPackages are Packages with a document of each package in the Store of the Manager, such as the Repository of package onboarding.
+// An instance belongs to the package that it was created from, by its id, until the instance is deleted.
+type RecordedPackages interface {
+	Packages
+	// Attach is called by New before every other method of the Manager's packages. New returns its error.
+	Attach(ctx context.Context, m *Manager) error
+	// Current returns the document of the package that an instance of a tenant with this VNFD would be created from now, and the id of
+	// the package. ErrNotFound: there is none, or it cannot be used for new instances. The Manager creates the instance only if the
+	// document has the same version then: a package that is disabled or deleted at the same time gets no instance. A package without id
+	// has no document, and Open opens it.
+	Current(ctx context.Context, tenant, vnfdID string) (id string, document Document, err error)
+	// OpenID opens the package of an instance as Open does.
+	OpenID(ctx context.Context, id, digest string) (*tosca.Package, error)
+}
+
+// PackageIdentity identifies a package with a document. Tenant is "" for a package that all tenants may use, Digest is the
+// result of csar.Archive.Digest.
+type PackageIdentity struct{ ID, Tenant, VnfdID, Digest string }
+
+// PackageInUse reports whether a VNF instance belongs to a package with a document, or needs it: an instance without a package id (from a
+// folder, or of an earlier version) needs the package with its digest; before it is instantiated, one with its VNFD. An instance whose
+// record cannot be read counts if it has the VNFD.
+func (m *Manager) PackageInUse(ctx context.Context, p PackageIdentity) (bool, error) {
+	used := false
+	err := m.records.EachPage(ctx, store.Query{Kind: kindInstance, VNFD: p.VnfdID}, func(list []store.Record) error {
+		used = slices.ContainsFunc(list, func(stored store.Record) bool {
+			var inst instanceRecord
+			return m.records.Open(stored, &inst) != nil || inst.needs(p)
+		})
+		if used {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return used, err
+}
+
+// errFound ends a list early.
+var errFound = errors.New("found")
+
+// needs reports whether an instance with the VNFD of a package needs that package.
+func (rec *instanceRecord) needs(p PackageIdentity) bool {
+	if rec.Instance.VnfPkgID != "" {
+		return rec.Instance.VnfPkgID == p.ID
+	}
+	return (p.Tenant == "" || p.Tenant == rec.Tenant) && (rec.PackageDigest == "" || rec.PackageDigest == p.Digest)
+}
+
+// assignPackage sets the package that a new instance belongs to.
+func (m *Manager) assignPackage(ctx context.Context, rec *instanceRecord) error {
+	recorded, is := m.cfg.Packages.(RecordedPackages)
+	if !is {
+		return nil
+	}
+	var err error
+	if rec.Instance.VnfPkgID, _, err = recorded.Current(ctx, rec.Tenant, rec.Instance.VnfdID); err != nil {
+		return packageError(rec.Instance.VnfdID, err)
+	}
+	return nil
+}
+
+// dependOnPackage adds to b that new instances can be created from the package of a new instance. ErrConflict: another package is in its
+// place.
+func (m *Manager) dependOnPackage(ctx context.Context, b *store.Batch, rec *instanceRecord) error {
+	recorded, is := m.cfg.Packages.(RecordedPackages)
+	if !is || rec.Instance.VnfPkgID == "" {
+		return nil
+	}
+	id, document, err := recorded.Current(ctx, rec.Tenant, rec.Instance.VnfdID)
+	switch {
+	case err != nil:
+		return packageError(rec.Instance.VnfdID, err)
+	case id != rec.Instance.VnfPkgID:
+		return fmt.Errorf("%w: VNFD %s has another package now", ErrConflict, rec.Instance.VnfdID)
+	}
+	b.Assert = append(b.Assert, document.stored)
+	return nil
+}
+
+// packageOf opens the package of an instance.
+func (m *Manager) packageOf(ctx context.Context, inst *instanceRecord) (*tosca.Package, error) {
+	if recorded, is := m.cfg.Packages.(RecordedPackages); is && inst.Instance.VnfPkgID != "" {
+		return recorded.OpenID(ctx, inst.Instance.VnfPkgID, inst.PackageDigest)
+	}
+	return m.cfg.Packages.Open(ctx, inst.Tenant, inst.Instance.VnfdID, inst.PackageDigest)
 }
 
 // maxOpenPackages is how many packages DirPackages and PackagesFunc each keep open, besides those in use.

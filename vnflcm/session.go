@@ -252,7 +252,7 @@ func (rec *operationRecord) canRollBack() bool {
 // sets inst.PackageDigest, else it compares the digest.
 func (m *Manager) openPackage(ctx context.Context, inst *instanceRecord) (*tosca.Package, error) {
 	id, pinned := inst.Instance.VnfdID, inst.PackageDigest
-	pkg, err := m.cfg.Packages.Open(ctx, inst.Tenant, id, pinned)
+	pkg, err := m.packageOf(ctx, inst)
 	if err != nil {
 		return nil, packageError(id, err)
 	}
