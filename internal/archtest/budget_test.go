@@ -23,6 +23,7 @@ var budget = map[string]int{
 	"vnflcm/sol003/bearer":     10, // JSON web tokens and key sets
 	"vnflcm/sol003/notify":     8,  // OAuth 2.0, backoff
 	"vnflcm/outbound":          0,
+	"vnflcm/onboarding":        5,
 	"vnflcm/store":             0,
 	"vnflcm/timeline":          5,
 	"vnflcm/progress":          8,   // the terminal

@@ -1,0 +1,154 @@
+package onboarding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// process checks the content of a package, which is then ONBOARDED or ERROR. If ctx ends before, another process does it.
+func (r *Repository) process(ctx context.Context, id string) error {
+	p, err := r.start(ctx, id, "", Processing)
+	if err != nil {
+		return ignoreSuperseded(err)
+	}
+	path, err := r.contentPath(ctx, p)
+	if err != nil {
+		return err
+	}
+	info, digest, err := r.check(ctx, path, time.Now())
+	switch {
+	case ctx.Err() != nil:
+		r.uncount(ctx, p)
+		return context.Cause(ctx)
+	case err != nil:
+		return r.failAt(ctx, p, rejection(err))
+	}
+	err = r.accept(ctx, p, info, digest)
+	if errors.Is(err, errSecond) {
+		return r.failAt(ctx, p, FailureDetails{Title: "The VNFD is onboarded already.", Status: http.StatusConflict, Detail: err.Error()})
+	}
+	return ignoreSuperseded(err)
+}
+
+// uncount takes back that a fetch or a check has begun: the process ends it in good order.
+func (r *Repository) uncount(ctx context.Context, was *entry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	_, _ = r.change(ctx, was.id, func(p *entry) ([]vnflcm.DocumentWrite, error) {
+		if p.Info.OnboardingState != was.Info.OnboardingState || p.Attempt != was.Attempt || p.Begun == 0 {
+			return nil, errSuperseded
+		}
+		p.Begun--
+		return nil, nil
+	})
+}
+
+// errSecond: a tenant has another package with the same VNFD.
+var errSecond = errors.New("another package")
+
+// accept makes a package ONBOARDED and ENABLED.
+func (r *Repository) accept(ctx context.Context, was *entry, info VnfPkgInfo, digest string) error {
+	_, err := r.change(ctx, was.id, func(p *entry) ([]vnflcm.DocumentWrite, error) {
+		if p.Info.OnboardingState != Processing || p.Content != was.Content {
+			return nil, errSuperseded
+		}
+		var other vnfdRecord
+		key := vnfdKey(p.Tenant, info.VnfdID)
+		switch d, err := r.document(ctx, vnfdsIn, key, &other); {
+		case err != nil:
+			return nil, err
+		case d.Version > 0:
+			return nil, fmt.Errorf("%w of the same tenant, %s, has the VNFD %s", errSecond, other.Package, info.VnfdID)
+		}
+		info.Checksum, info.UserDefinedData = p.Info.Checksum, p.Info.UserDefinedData
+		info.OnboardingState, info.OperationalState = Onboarded, Enabled
+		p.Info, p.Digest, p.Begun = info, digest, 0
+		writes, err := r.drop(ctx, worksIn, p.id)
+		return append(writes, vnflcm.DocumentWrite{Collection: vnfdsIn, ID: key, Value: vnfdRecord{Package: p.id}}), err
+	})
+	return err
+}
+
+// rejection describes why a package was not accepted.
+func rejection(err error) FailureDetails {
+	faults, is := errors.AsType[problem.List](err)
+	if !is {
+		return FailureDetails{Title: "The content cannot be read.", Status: http.StatusInternalServerError, Detail: hidePath(err).Error()}
+	}
+	refused := slices.DeleteFunc(slices.Clone(faults), func(p problem.Problem) bool { return p.Severity != problem.Error })
+	detail := fmt.Sprintf("The package has %d errors and %d warnings. The first error: %s", len(refused), len(faults)-len(refused), refused[0])
+	return FailureDetails{Title: "The package is not accepted.", Status: http.StatusUnprocessableEntity, Detail: shorten(detail), Faults: bounded(faults, refused)}
+}
+
+// Bounds of failure details.
+const (
+	maxFaults = 1000
+	maxText   = 2000 // bytes of a text
+)
+
+// bounded returns the errors and then the other faults, at most maxFaults of them, with short texts.
+func bounded(faults, refused problem.List) problem.List {
+	out := slices.Clone(refused)
+	for _, p := range faults {
+		if p.Severity != problem.Error {
+			out = append(out, p)
+		}
+	}
+	out = out[:min(len(out), maxFaults)]
+	for i := range out {
+		p := &out[i]
+		p.File, p.Message, p.Expected, p.Nearest = shorten(p.File), shorten(p.Message), shorten(p.Expected), shorten(p.Nearest)
+	}
+	return out
+}
+
+func shorten(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return text[:maxText] + "…"
+}
+
+// check opens the package in a file, reads all of it, and returns its description and digest. A package that is not accepted is a
+// problem.List with all its faults.
+func (r *Repository) check(ctx context.Context, path string, now time.Time) (info VnfPkgInfo, digest string, err error) {
+	pkg, err := tosca.Open(ctx, path, r.Check...)
+	if err != nil {
+		return info, "", r.allFaults(ctx, path, err)
+	}
+	defer pkg.Close()
+	if err := pkg.Verify(ctx); err != nil {
+		if faults, is := errors.AsType[problem.List](err); is {
+			err = append(slices.Clone(faults), pkg.Warnings()...).Sorted()
+		}
+		return info, "", err
+	}
+	if pkg.VNFD() == nil {
+		return info, "", problem.List{{Severity: problem.Error, Code: problem.NotVNFD, Message: "the package does not describe a VNF"}}
+	}
+	if digest, err = pkg.Digest(ctx); err != nil {
+		return info, "", err
+	}
+	info, err = describe(ctx, pkg, now)
+	return info, digest, err
+}
+
+// allFaults returns all faults of a package that cannot be opened.
+func (r *Repository) allFaults(ctx context.Context, path string, err error) error {
+	if _, is := errors.AsType[problem.List](err); !is {
+		return err
+	}
+	faults, unread := tosca.Check(ctx, path, r.Check...)
+	if unread != nil || !slices.ContainsFunc(faults, func(p problem.Problem) bool { return p.Severity == problem.Error }) {
+		return err
+	}
+	return faults
+}
