@@ -3,6 +3,7 @@ package vnflcm
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -88,9 +89,16 @@ type DocumentWrite struct {
 	Value          any
 }
 
-// WriteDocuments writes all these documents, or none. ErrConflict: one of them has another version.
-func (m *Manager) WriteDocuments(ctx context.Context, writes ...DocumentWrite) error {
+// WriteDocuments writes all these documents, or none. A change of a package is added to the feed in the same batch, if it is not nil.
+// ErrConflict: one of the documents has another version.
+func (m *Manager) WriteDocuments(ctx context.Context, change *PackageChange, writes ...DocumentWrite) error {
 	var b store.Batch
+	if change != nil {
+		entry := changeRecord{Time: time.Now().Round(0), Kind: change.Kind, VNF: change.VNF, Package: &change.Package}
+		if err := m.records.appendRecord(&b, entry); err != nil {
+			return err
+		}
+	}
 	for _, w := range writes {
 		id := m.Documents(w.Collection).id(w.ID)
 		if w.Value == nil {

@@ -27,6 +27,10 @@ const (
 	OperationEntered ChangeKind = "operation"
 	// InstanceCertificatesEnd: the end of certificates of the instance is near (Manager.CertificateStatus). No attribute has changed.
 	InstanceCertificatesEnd ChangeKind = "instance-certificates-end"
+	// PackageOnboarded, PackageStateChanged and PackageDeleted: an onboarded VNF package can be used, is enabled or disabled, or was removed.
+	PackageOnboarded    ChangeKind = "package-onboarded"
+	PackageStateChanged ChangeKind = "package-state"
+	PackageDeleted      ChangeKind = "package-deleted"
 )
 
 // Cursor is a place in the feed of changes. "" is before the first change.
@@ -43,6 +47,22 @@ type ChangeEntry struct {
 	// Certificates are those whose end is near, the first one first, at most 100. Of each, another limit has passed: 60, 30, 14, 7, 3 or
 	// 1 days before its end, and 365 days before the end of an authority.
 	Certificates []Certificate `json:",omitempty"`
+	// Package is set for a change of a VNF package. VNF then has the attributes of its VNFD and its tenant, and no instance.
+	Package *ChangedPackage `json:",omitempty"`
+}
+
+// ChangedPackage is a VNF package after a change.
+type ChangedPackage struct {
+	ID               string   `json:"id"`
+	OperationalState string   `json:"operationalState"` // ENABLED or DISABLED
+	VnfmInfo         []string `json:"vnfmInfo,omitempty"`
+}
+
+// PackageChange is a change of a package for the feed (Manager.WriteDocuments).
+type PackageChange struct {
+	Kind    ChangeKind
+	VNF     VNFIdentity
+	Package ChangedPackage
 }
 
 // VNFIdentity has the attributes by which filters of subscriptions select a VNF instance (SOL003 v2.6.1 4.4.1.5).
@@ -70,7 +90,8 @@ type changeRecord struct {
 	VNF       VNFIdentity      `json:"vnf"`
 	Operation *operationRecord `json:"operation,omitempty"` // only what Operation shows of it
 	// Certificates are set for InstanceCertificatesEnd.
-	Certificates []Certificate `json:"certificates,omitempty"`
+	Certificates []Certificate   `json:"certificates,omitempty"`
+	Package      *ChangedPackage `json:"package,omitempty"`
 }
 
 func (c changeRecord) Index() store.Index { return store.Index{Start: c.Time.UnixNano()} }
@@ -135,7 +156,7 @@ func (m *Manager) Changes(ctx context.Context, after Cursor, limit int) (list []
 			errs = append(errs, err)
 			continue
 		}
-		shown := ChangeEntry{ID: record.ID, Time: c.Time, Kind: c.Kind, VNF: c.VNF, Certificates: c.Certificates}
+		shown := ChangeEntry{ID: record.ID, Time: c.Time, Kind: c.Kind, VNF: c.VNF, Certificates: c.Certificates, Package: c.Package}
 		if c.Operation != nil {
 			shown.Operation = m.occurrence(c.Operation)
 		}

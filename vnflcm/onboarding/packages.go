@@ -105,3 +105,13 @@ func (r *Repository) Open(ctx context.Context, tenant, vnfdID, digest string) (*
 	}
 	return nil, fmt.Errorf("%w among the onboarded packages", vnflcm.ErrNotFound)
 }
+
+// Onboarded returns the ONBOARDED package with a VNFD that instances of the tenant are created from: its own one, else the shared one. It
+// may be DISABLED. ErrNotFound: there is none.
+func (r *Repository) Onboarded(ctx context.Context, tenant, vnfdID string) (*VnfPkgInfo, error) {
+	p, err := r.current(ctx, tenant, vnfdID)
+	if err != nil {
+		return nil, err
+	}
+	return r.info(ctx, p)
+}

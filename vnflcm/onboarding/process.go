@@ -70,7 +70,7 @@ func (r *Repository) accept(ctx context.Context, was *entry, info VnfPkgInfo, di
 		}
 		info.Checksum, info.UserDefinedData = p.Info.Checksum, p.Info.UserDefinedData
 		info.OnboardingState, info.OperationalState = Onboarded, Enabled
-		p.Info, p.Digest, p.Begun = info, digest, 0
+		p.Info, p.Digest, p.Begun, p.change = info, digest, 0, vnflcm.PackageOnboarded
 		writes, err := r.drop(ctx, worksIn, p.id)
 		return append(writes, vnflcm.DocumentWrite{Collection: vnfdsIn, ID: key, Value: vnfdRecord{Package: p.id}}), err
 	})

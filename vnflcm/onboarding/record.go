@@ -64,6 +64,19 @@ type entry struct {
 	version  int64
 	document vnflcm.Document
 	removed  bool // the next write removes it
+	// change is what the next write adds to the feed; "" for nothing.
+	change vnflcm.ChangeKind
+}
+
+// changes returns what the next write adds to the feed, nil for nothing.
+func (p *entry) changes() *vnflcm.PackageChange {
+	if p.change == "" {
+		return nil
+	}
+	return &vnflcm.PackageChange{Kind: p.change,
+		VNF: vnflcm.VNFIdentity{VnfdID: p.Info.VnfdID, VnfProvider: p.Info.VnfProvider, VnfProductName: p.Info.VnfProductName,
+			VnfSoftwareVersion: p.Info.VnfSoftwareVersion, VnfdVersion: p.Info.VnfdVersion, Tenant: p.Tenant},
+		Package: vnflcm.ChangedPackage{ID: p.id, OperationalState: string(p.Info.OperationalState), VnfmInfo: p.Info.VnfmInfo}}
 }
 
 // written returns the write that replaces the package as it was read.
@@ -214,13 +227,16 @@ func (r *Repository) each(ctx context.Context, after string, do func(*entry, err
 	}
 }
 
-// write writes documents, all or none.
-func (r *Repository) write(ctx context.Context, writes ...vnflcm.DocumentWrite) error {
+// write writes a package with further documents, all or none.
+func (r *Repository) write(ctx context.Context, p *entry, further ...vnflcm.DocumentWrite) error {
 	m, err := r.attached()
-	if err != nil {
-		return err
+	if err == nil {
+		err = m.WriteDocuments(ctx, p.changes(), append(further, p.written())...)
 	}
-	return m.WriteDocuments(ctx, writes...)
+	if err == nil {
+		p.version++
+	}
+	return err
 }
 
 // maxConflicts is how often a change is made again because another writer was faster.
@@ -237,9 +253,8 @@ func (r *Repository) change(ctx context.Context, id string, do func(*entry) ([]v
 		if err != nil {
 			return nil, err
 		}
-		err = r.write(ctx, append(further, p.written())...)
+		err = r.write(ctx, p, further...)
 		if err == nil {
-			p.version++
 			return p, nil
 		}
 		if !errors.Is(err, vnflcm.ErrConflict) || tries == maxConflicts {

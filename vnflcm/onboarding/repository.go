@@ -120,10 +120,9 @@ func (r *Repository) Create(ctx context.Context, tenant string, data vnflcm.KeyV
 	}
 	p := &entry{id: uuid.NewString(), packageRecord: packageRecord{Tenant: tenant, Info: VnfPkgInfo{OnboardingState: Created,
 		OperationalState: Disabled, UserDefinedData: data}}}
-	if err := r.write(ctx, p.written()); err != nil {
+	if err := r.write(ctx, p); err != nil {
 		return nil, err
 	}
-	p.version = 1
 	return p.show(NotInUse), nil
 }
 
@@ -216,7 +215,7 @@ func (r *Repository) setState(ctx context.Context, p *entry, state OperationalSt
 		}
 		pkg.Close()
 	}
-	p.Info.OperationalState = state
+	p.Info.OperationalState, p.change = state, vnflcm.PackageStateChanged
 	return nil
 }
 
@@ -239,7 +238,9 @@ func (r *Repository) Delete(ctx context.Context, tenant, id string) error {
 		if err != nil {
 			return nil, err
 		}
-		p.removed = true
+		if p.removed = true; p.Info.OnboardingState == Onboarded {
+			p.change = vnflcm.PackageDeleted
+		}
 		return r.forget(ctx, p, &unused)
 	})
 	if err == nil {
