@@ -27,20 +27,22 @@ import (
 
 // config are the settings of the program: a YAML file, and flags that override it.
 type config struct {
-	Listen   string         `yaml:"listen"`   // address and port
-	APIRoot  string         `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
-	Packages string         `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
-	Data     string         `yaml:"data"`     // folder of the database, the key and what Helm keeps
-	Key      string         `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
-	Postgres string         `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
-	Temporal temporalConfig `yaml:"temporal"`
-	TLS      tlsConfig      `yaml:"tls"`
-	Tokens   tokenConfig    `yaml:"tokens"`
-	Scripts  []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
-	Allow    []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
-	VIMs     []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one that their tenant may use
-	Metrics  string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
-	Sandbox  sandboxConfig  `yaml:"sandbox"` // with -sandbox
+	Listen   string `yaml:"listen"`   // address and port
+	APIRoot  string `yaml:"api_root"` // of URIs in answers and notifications, such as https://vnfm.example.com:9890
+	Packages string `yaml:"packages"` // folder of CSARs, or of folders with the layout of one
+	// Onboarding is the folder of packages that are onboarded at run time; default: none are.
+	Onboarding string         `yaml:"onboarding"`
+	Data       string         `yaml:"data"`     // folder of the database, the key and what Helm keeps
+	Key        string         `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
+	Postgres   string         `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
+	Temporal   temporalConfig `yaml:"temporal"`
+	TLS        tlsConfig      `yaml:"tls"`
+	Tokens     tokenConfig    `yaml:"tokens"`
+	Scripts    []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
+	Allow      []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
+	VIMs       []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one that their tenant may use
+	Metrics    string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
+	Sandbox    sandboxConfig  `yaml:"sandbox"` // with -sandbox
 	// Maintenance is when certificates are renewed without an order; default: never.
 	Maintenance maintenanceConfig `yaml:"maintenance"`
 
@@ -185,7 +187,7 @@ func (c *config) check() error {
 	_, _, badTemporal := net.SplitHostPort(c.Temporal.Address)
 	wrong(c.Temporal.Address != "" && badTemporal != nil, "temporal.address", "must be an address and a port, such as temporal.example:7233")
 	wrong(c.Temporal.Address != "" && c.Postgres == "", "temporal", "needs postgres: Temporal runs operations in any process")
-	wrong(c.Packages == "", "packages", "is required: a folder of VNF packages")
+	wrong(c.Packages == "" && c.Onboarding == "", "packages", "is required: a folder of VNF packages, or onboarding")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")
 	wrong((c.TLS.ClientCA == "") != (len(c.TLS.Clients) == 0), "tls", "needs both client_ca and clients to identify clients by certificates")

@@ -32,6 +32,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/script"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
@@ -48,6 +49,7 @@ type vnfm struct {
 	config   *config
 	log      *slog.Logger
 	notifier *notify.Notifier
+	packages *onboarding.Repository // nil without onboarding
 	handler  http.Handler
 	pages    *pages
 	measured measured
@@ -117,7 +119,22 @@ func (v *vnfm) openData(ctx context.Context) (vnflcm.Config, error) {
 	}
 	key, err1 := v.key(ctx)
 	store, err2 := v.openStore(ctx)
-	return vnflcm.Config{Store: store, Key: key, Packages: vnflcm.DirPackages(v.config.Packages), Logger: v.log}, errors.Join(err1, err2)
+	packages, err3 := v.openPackages()
+	return vnflcm.Config{Store: store, Key: key, Packages: packages, Logger: v.log}, errors.Join(err1, err2, err3)
+}
+
+// openPackages returns the onboarded packages and those of the folder.
+func (v *vnfm) openPackages() (vnflcm.Packages, error) {
+	var folder vnflcm.Packages
+	if v.config.Packages != "" {
+		folder = vnflcm.DirPackages(v.config.Packages)
+	}
+	if v.config.Onboarding == "" {
+		return folder, nil
+	}
+	var err error
+	v.packages, err = onboarding.New(v.config.Onboarding, onboarding.Options{Allow: v.config.policy(), Further: folder, Logger: v.log})
+	return v.packages, err
 }
 
 // addAPI makes the HTTP interface.
@@ -332,6 +349,9 @@ func (v *vnfm) serve(ctx context.Context) error {
 	defer stop()
 	if v.workflows != nil {
 		background.Go(func() { v.report("running workflows", v.runWorkflows(work)) })
+	}
+	if v.packages != nil {
+		background.Go(func() { v.report("onboarding packages", v.packages.Run(work)) })
 	}
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
 	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
