@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -21,7 +22,16 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("VNFKIT_PROCESS") != "" { // a process of TestProcesses
+		if err := runProcess(os.Getenv("VNFKIT_PROCESS_DIR")); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patience bounds the wait for what must happen.
 const patience = time.Minute

@@ -1,0 +1,232 @@
+package onboarding_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
+)
+
+var errCut = errors.New("the process has ended")
+
+// cutStore ends its process at a write: from then on every call fails.
+type cutStore struct {
+	store.Store
+	at    int  // the write; 0: none
+	after bool // the write is applied
+	ended func()
+
+	mu     sync.Mutex
+	writes int
+	cut    bool
+}
+
+func (s *cutStore) Apply(ctx context.Context, b store.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cut {
+		return errCut
+	}
+	if s.writes++; s.writes != s.at {
+		return s.Store.Apply(ctx, b)
+	}
+	s.cut = true
+	s.ended()
+	if s.after {
+		return errors.Join(errCut, s.Store.Apply(ctx, b))
+	}
+	return errCut
+}
+
+func (s *cutStore) isCut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut
+}
+
+func (s *cutStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
+	if s.isCut() {
+		return store.Record{}, errCut
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+func (s *cutStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
+	if s.isCut() {
+		return nil, errCut
+	}
+	return s.Store.List(ctx, q)
+}
+
+// crashed is a process that ends at a write.
+type crashed struct {
+	*onboarding.Repository
+	store *cutStore
+	ctx   context.Context //nolint:containedctx // of the process
+}
+
+// start makes the process and has it run until it ends.
+func (c *crashed) start(t *testing.T, s site) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c.store.Store, c.store.ended = s.store, cancel
+	c.ctx = ctx
+	t.Cleanup(cancel)
+	r, err := onboarding.New(s.dir, onboarding.Options{MinFree: 1})
+	must(t, err)
+	m, err := vnflcm.New(ctx, vnflcm.Config{Store: c.store, Key: testKey, Packages: r, LeaseTTL: time.Second})
+	if c.store.isCut() {
+		return
+	}
+	must(t, err)
+	c.Repository = r
+	go func() { _ = r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		_ = m.Close(context.Background())
+	})
+}
+
+// live is the life of a package: it is uploaded, disabled and deleted, as far as the process comes.
+func (c *crashed) live(content []byte) error {
+	if c.Repository == nil {
+		return errCut
+	}
+	info, err := c.Create(c.ctx, "north", nil)
+	if err != nil {
+		return err
+	}
+	if err := c.Upload(c.ctx, "north", info.ID, bytes.NewReader(content), -1); err != nil {
+		return err
+	}
+	for info.OnboardingState != onboarding.Onboarded {
+		select {
+		case <-c.ctx.Done():
+			return context.Cause(c.ctx)
+		case <-time.After(time.Millisecond):
+		}
+		if info, err = c.Get(c.ctx, "north", info.ID); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Update(c.ctx, "north", info.ID, onboarding.Modification{OperationalState: onboarding.Disabled}); err != nil {
+		return err
+	}
+	return c.Delete(c.ctx, "north", info.ID)
+}
+
+// TestCrash ends a process before and after each of its writes. The next process brings every package into a state from which it can be
+// uploaded or used, and leaves no file that no package has.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	content := csar(t, "crash", nil)
+	total := 0
+	synctest.Test(t, func(t *testing.T) {
+		c := &crashed{store: &cutStore{}}
+		c.start(t, site{t.TempDir(), store.NewMemory()})
+		must(t, c.live(content))
+		total = c.store.writes
+	})
+	if total < 10 {
+		t.Fatalf("the life of a package has only %d writes", total)
+	}
+	for at := 1; at <= total; at++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d, applied %v", at, after), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { crash(t, content, &cutStore{at: at, after: after}) })
+			})
+		}
+	}
+}
+
+func crash(t *testing.T, content []byte, cut *cutStore) {
+	t.Helper()
+	s := site{t.TempDir(), store.NewMemory()}
+	first := &crashed{store: cut}
+	first.start(t, s)
+	if err := first.live(content); err == nil && !cut.isCut() {
+		t.Fatal("the process did not end")
+	}
+	next := s.start(t, nil)
+	page, err := next.List(t.Context(), "", "", 0)
+	must(t, err)
+	for _, info := range page.Items {
+		info := next.awaitEnd(t, info.ID)
+		if info.OnboardingState != onboarding.Onboarded {
+			must(t, next.Upload(t.Context(), "north", info.ID, bytes.NewReader(content), int64(len(content))))
+			info = next.await(t, info.ID, onboarding.Onboarded)
+		}
+		if info.OperationalState == onboarding.Enabled {
+			_, err := next.Update(t.Context(), "north", info.ID, onboarding.Modification{OperationalState: onboarding.Disabled})
+			must(t, err)
+		}
+		must(t, next.Delete(t.Context(), "north", info.ID))
+	}
+	next.onboard(t, "north", content) // its VNFD is free again
+	next.stop()
+	s.start(t, nil)
+	awaitFiles(t, s.dir, 1)
+	synctest.Wait()
+}
+
+// awaitEnd returns a package once no process has to work on it.
+func (p *process) awaitEnd(t *testing.T, id string) *onboarding.VnfPkgInfo {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		info, err := p.Get(t.Context(), "", id)
+		must(t, err)
+		switch {
+		case info.OnboardingState != onboarding.Uploading && info.OnboardingState != onboarding.Processing:
+			return info
+		case time.Now().After(deadline):
+			t.Fatalf("package %s remains %s", id, info.OnboardingState)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// awaitFiles waits until the folder has as many files of uploads and contents as that.
+func awaitFiles(t *testing.T, dir string, want int) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		list := files(t, dir)
+		if len(list) == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the folder has the files %q, want %d", list, want)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// files returns the files of uploads and contents.
+func files(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	for _, folder := range []string{"uploads", "sha256"} {
+		err := fs.WalkDir(os.DirFS(dir), folder, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				list = append(list, name)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+		must(t, err)
+	}
+	return list
+}
