@@ -133,7 +133,7 @@ func TestCrash(t *testing.T) {
 	total := 0
 	synctest.Test(t, func(t *testing.T) {
 		c := &crashed{store: &cutStore{}}
-		c.start(t, site{t.TempDir(), store.NewMemory()})
+		c.start(t, site{dir: t.TempDir(), store: store.NewMemory()})
 		must(t, c.live(content))
 		total = c.store.writes
 	})
@@ -152,7 +152,7 @@ func TestCrash(t *testing.T) {
 
 func crash(t *testing.T, content []byte, cut *cutStore) {
 	t.Helper()
-	s := site{t.TempDir(), store.NewMemory()}
+	s := site{t.TempDir(), store.NewMemory(), time.Second}
 	first := &crashed{store: cut}
 	first.start(t, s)
 	if err := first.live(content); err == nil && !cut.isCut() {

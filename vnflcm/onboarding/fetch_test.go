@@ -97,7 +97,7 @@ func TestFetch(t *testing.T) {
 	content := csar(t, "fetch", nil)
 	server, _ := catalog(t, content)
 	fetching := func(stall, whole time.Duration) *process {
-		return site{t.TempDir(), store.NewMemory()}.start(t, func(o *onboarding.Options) {
+		return site{dir: t.TempDir(), store: store.NewMemory()}.start(t, func(o *onboarding.Options) {
 			o.AllowHTTP, o.Allow, o.MaxSize = true, outbound.Except(netip.MustParsePrefix("127.0.0.0/8")), 10<<20
 			o.StallTimeout, o.FetchTimeout = stall, whole
 		})
@@ -149,7 +149,7 @@ func TestFetch(t *testing.T) {
 // TestAddress refuses addresses before anything is fetched.
 func TestAddress(t *testing.T) {
 	t.Parallel()
-	p := site{t.TempDir(), store.NewMemory()}.start(t, nil)
+	p := site{dir: t.TempDir(), store: store.NewMemory()}.start(t, nil)
 	id := p.create(t, "")
 	for _, uri := range []string{"", "x", "http://example.com/a", "https:a", "file:///etc/passwd", "https://u:p@example.com/a", "https://127.0.0.1/a", "https://localhost/a",
 		"https://169.254.169.254/a", "https://[::1]/a", "https://0x7f000001/a", "https://example.com/" + strings.Repeat("a", 3000), "https://example.com/%zz", "ftp://example.com/a"} {
@@ -176,7 +176,7 @@ func TestFetchAgain(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	s := site{t.TempDir(), store.NewMemory()}
+	s := site{dir: t.TempDir(), store: store.NewMemory()}
 	local := func(o *onboarding.Options) { o.AllowHTTP, o.Allow = true, outbound.AllowAny }
 	p := s.start(t, local)
 	id := p.create(t, "north")

@@ -61,6 +61,7 @@ func must(t *testing.T, err error) {
 type site struct {
 	dir   string
 	store store.Store
+	ttl   time.Duration // of leases; 0: the default
 }
 
 // process is a Manager with its Repository.
@@ -91,7 +92,7 @@ func (s site) idle(t *testing.T, change func(*onboarding.Options)) *process {
 	}
 	r, err := onboarding.New(s.dir, o)
 	must(t, err)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: testKey, Packages: r, LeaseTTL: time.Second})
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: testKey, Packages: r, LeaseTTL: s.ttl})
 	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -184,7 +185,7 @@ func TestLife(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := site{t.TempDir(), open(t)}.start(t, nil)
+			p := site{dir: t.TempDir(), store: open(t)}.start(t, nil)
 			info := p.onboard(t, "north", csar(t, "life", nil))
 			if info.OperationalState != onboarding.Enabled || info.UsageState != onboarding.NotInUse || info.VnfdID != "life" {
 				t.Errorf("after the upload: %+v", info)

@@ -23,6 +23,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
+// processTTL is longer than a busy machine delays a process that lives.
+const processTTL = 3 * time.Second
+
 // runProcess is a child process. It uploads what it reads from its standard input.
 func runProcess(dir string) error {
 	ctx := context.Background()
@@ -34,7 +37,7 @@ func runProcess(dir string) error {
 	if err != nil {
 		return err
 	}
-	m, err := vnflcm.New(ctx, vnflcm.Config{Store: db, Key: testKey, Packages: r, LeaseTTL: fleettest.TTL})
+	m, err := vnflcm.New(ctx, vnflcm.Config{Store: db, Key: testKey, Packages: r, LeaseTTL: processTTL})
 	if err != nil {
 		return err
 	}
@@ -97,7 +100,7 @@ func sharedSite(t *testing.T, dir string) site {
 	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
-	return site{filepath.Join(dir, "packages"), db}
+	return site{filepath.Join(dir, "packages"), db, processTTL}
 }
 
 // TestProcesses disturbs a process in the middle of an upload: kill -9, and SIGSTOP beyond the TTL. Another process ends the upload.
