@@ -34,6 +34,9 @@ func (r *Repository) open(ctx context.Context, p *entry, digest string) (*tosca.
 		pkg, err = r.cache.OpenPinned(ctx, tosca.File(path), digest)
 	}
 	if _, isFile := errors.AsType[*fs.PathError](err); isFile {
+		if _, gone := r.read(ctx, p.id); errors.Is(gone, vnflcm.ErrNotFound) { // it was deleted meanwhile
+			return nil, gone
+		}
 		r.Logger.WarnContext(ctx, "the content of a VNF package cannot be read", "package", p.id, "error", err)
 		err = hidePath(err)
 	}
