@@ -60,21 +60,34 @@ func (r *Repository) accept(ctx context.Context, was *entry, info VnfPkgInfo, di
 		if p.Info.OnboardingState != Processing || p.Content != was.Content {
 			return nil, errSuperseded
 		}
-		var other vnfdRecord
-		key := vnfdKey(p.Tenant, info.VnfdID)
-		switch d, err := r.document(ctx, vnfdsIn, key, &other); {
-		case err != nil:
+		vnfd, err := r.takeVNFD(ctx, p, info.VnfdID)
+		if err != nil {
 			return nil, err
-		case d.Version > 0:
-			return nil, fmt.Errorf("%w of the same tenant, %s, has the VNFD %s", errSecond, other.Package, info.VnfdID)
 		}
 		info.Checksum, info.UserDefinedData = p.Info.Checksum, p.Info.UserDefinedData
 		info.OnboardingState, info.OperationalState = Onboarded, Enabled
 		p.Info, p.Digest, p.Begun, p.change = info, digest, 0, vnflcm.PackageOnboarded
 		writes, err := r.drop(ctx, worksIn, p.id)
-		return append(writes, vnflcm.DocumentWrite{Collection: vnfdsIn, ID: key, Value: vnfdRecord{Package: p.id}}), err
+		return append(writes, vnfd), err
 	})
 	return err
+}
+
+// takeVNFD returns the write that makes a package the one of its tenant with a VNFD, or errSecond.
+func (r *Repository) takeVNFD(ctx context.Context, p *entry, vnfdID string) (vnflcm.DocumentWrite, error) {
+	w := vnflcm.DocumentWrite{Collection: vnfdsIn, ID: vnfdKey(p.Tenant, vnfdID), Value: vnfdRecord{Package: p.id}}
+	var other vnfdRecord
+	d, err := r.document(ctx, w.Collection, w.ID, &other)
+	if w.Version = d.Version; err != nil || d.Version == 0 {
+		return w, err
+	}
+	switch _, err := r.read(ctx, other.Package); {
+	case errors.Is(err, vnflcm.ErrNotFound): // its record was damaged, and an operator has removed it
+		return w, nil
+	case err != nil:
+		return w, err
+	}
+	return w, fmt.Errorf("%w of the same tenant, %s, has the VNFD %s", errSecond, other.Package, vnfdID)
 }
 
 // rejection describes why a package was not accepted.
