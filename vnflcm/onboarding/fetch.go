@@ -2,9 +2,11 @@ package onboarding
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
 // UploadFromURI has Run fetch the content of a package that is CREATED or ERROR. It returns when that is stored: UPLOADING. A fetch that its
@@ -75,6 +78,9 @@ func (r *Repository) fetch(ctx context.Context, was *entry) error {
 // errStalled ends a download in which no byte arrives.
 var errStalled = errors.New("no byte has arrived for too long")
 
+// errRedirect ends a fetch that is redirected to where it does not follow.
+var errRedirect = errors.New("the redirect is not followed")
+
 // maxRedirects is how many redirects a fetch follows.
 const maxRedirects = 5
 
@@ -105,7 +111,7 @@ func (r *Repository) download(ctx context.Context, p *entry) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered with %s", answer.Request.URL.Host, answer.Status)
+		return fmt.Errorf("%s answered with the status %d", answer.Request.URL.Host, answer.StatusCode)
 	}
 	return r.receive(ctx, p.id, p.Attempt, watched{ctx, answer.Body, func() { watch.Reset(r.StallTimeout) }}, answer.ContentLength)
 }
@@ -132,9 +138,9 @@ func (w watched) Read(b []byte) (int, error) {
 func (r *Repository) checkRedirect(next *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
-		return fmt.Errorf("there are more than %d redirects", maxRedirects)
+		return fmt.Errorf("%w: there are more than %d redirects", errRedirect, maxRedirects)
 	case next.URL.Scheme != "https" && (next.URL.Scheme != "http" || !r.AllowHTTP):
-		return errors.New("a redirect leads to another scheme than https")
+		return fmt.Errorf("%w: it leads to another scheme than https", errRedirect)
 	}
 	if next.URL.Host != via[0].URL.Host || next.URL.Scheme != via[0].URL.Scheme {
 		next.Header.Del("Authorization")
@@ -143,13 +149,20 @@ func (r *Repository) checkRedirect(next *http.Request, via []*http.Request) erro
 	return nil
 }
 
-// downloadError returns an error of a request without the URI, which may have a token.
+// downloadError returns an error of a request without the URI, which may have a token, and without text of the peer, which may be any
+// server that this machine reaches.
 func downloadError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if fault, ok := errors.AsType[*url.Error](err); ok {
-		return fault.Err
+		err = fault.Err
 	}
-	return err
+	_, isNetwork := errors.AsType[*net.OpError](err)
+	_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case isNetwork, isUntrusted, errors.Is(err, outbound.ErrAddress), errors.Is(err, errRedirect), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return err
+	}
+	return errors.New("the server does not answer as an HTTP server does")
 }

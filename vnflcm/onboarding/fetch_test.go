@@ -81,6 +81,15 @@ func catalog(t *testing.T, content []byte) (*httptest.Server, *httptest.Server) 
 			_ = http.NewResponseController(w).Flush()
 		}
 	})
+	mux.HandleFunc("/banner", func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = conn.Write([]byte("SSH-2.0-t0ken\r\n"))
+		_ = conn.Close()
+	})
 	mux.Handle("/elsewhere", http.RedirectHandler(stolen.URL+"/good", http.StatusFound))
 	mux.Handle("/metadata", http.RedirectHandler("http://169.254.169.254/latest/meta-data", http.StatusFound))
 	mux.Handle("/loop", http.RedirectHandler("/loop", http.StatusFound))
@@ -116,6 +125,7 @@ func TestFetch(t *testing.T) {
 		"/silent":            "no byte has arrived",
 		"/drip":              "within 100ms",
 		"/metadata":          "not allowed",
+		"/banner":            "HTTP server",
 		"/loop":              "redirects",
 		"/file":              "another scheme",
 		"http://localhost:1": "refused",

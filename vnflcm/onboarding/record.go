@@ -195,8 +195,8 @@ func (r *Repository) visible(ctx context.Context, tenant, id string) (*entry, er
 	return p, err
 }
 
-// pageSize is how many documents are read at once.
-const pageSize = 100
+// pageSize is how many documents are read at once. A package with many files has a document of up to 4 MiB.
+const pageSize = 20
 
 // errEnough ends each.
 var errEnough = errors.New("enough")

@@ -158,7 +158,7 @@ func failureOf(err error) FailureDetails {
 	case errors.Is(err, ErrNoSpace):
 		status = http.StatusInsufficientStorage
 	}
-	return FailureDetails{Title: "The content was not stored.", Status: status, Detail: err.Error()}
+	return FailureDetails{Title: "The content was not stored.", Status: status, Detail: shorten(err.Error())}
 }
 
 // fail makes a package ERROR and removes its content, if is holds.
