@@ -1,10 +1,12 @@
 package sol003
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Principal is the sender of a request.
@@ -27,16 +29,56 @@ var (
 
 type principalKey struct{}
 
+// Authorizer protects resources beside those of NewHandler, such as pages for people: it identifies senders and writes audit
+// records as the handler of the same Options does.
+type Authorizer struct{ options Options }
+
+// NewAuthorizer returns an Authorizer. It fails as NewHandler does.
+func NewAuthorizer(o Options) (*Authorizer, error) {
+	o, err := o.complete()
+	return &Authorizer{o}, err
+}
+
+// Handler returns a handler that passes requests to serve, with their sender. GET and HEAD need RoleReader, other methods
+// RoleOperator. Requests that are refused, and an error that serve returns before it answers, are answered with ProblemDetails.
+func (a *Authorizer) Handler(serve func(w http.ResponseWriter, r *http.Request, who Principal) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.options.admit(w, r, func(w http.ResponseWriter, r *http.Request, who Principal) error {
+			_, pattern, _ := strings.Cut(r.Pattern, " ")
+			recordOf(w).Route = cmp.Or(pattern, r.Pattern)
+			if err := (route{changes: RoleOperator}).check(r.Method, who); err != nil {
+				return err
+			}
+			return serve(w, r, who)
+		})
+	})
+}
+
+// admit has a request served if its sender may send requests, answers the error, and writes the audit record.
+func (o *Options) admit(w http.ResponseWriter, r *http.Request, serve func(w http.ResponseWriter, r *http.Request, who Principal) error) {
+	answer, panics := o.audit(w, r), true
+	defer func() { answer.end(panics) }()
+	who, err := o.authorize(r)
+	answer.identify(who, err)
+	if err == nil {
+		err = serve(answer, r, who)
+	}
+	if err != nil {
+		o.fail(answer, r, err)
+	}
+	panics = false
+}
+
 // authorize identifies the sender of a request.
-func (h *handler) authorize(r *http.Request) (Principal, error) {
-	who, err := h.Authorize(r)
+func (o *Options) authorize(r *http.Request) (Principal, error) {
+	who, err := o.Authorize(r)
 	switch {
 	case errors.Is(err, ErrForbidden):
 		return who, &statusError{status: http.StatusForbidden, detail: "the sender may not do this"}
 	case errors.Is(err, ErrUnavailable):
 		return who, &statusError{status: http.StatusServiceUnavailable, detail: "the sender cannot be identified at the moment"}
 	case err != nil:
-		challenge := h.Challenge
+		challenge := o.Challenge
 		if challenge == "Bearer" && r.Header.Get("Authorization") != "" {
 			challenge += ` error="invalid_token"` // RFC 6750 3.1
 		}

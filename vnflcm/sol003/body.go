@@ -39,7 +39,7 @@ func (c *call) readBody(into any, media ...string) (body []byte, err error) {
 	if c.r.ContentLength > c.MaxBody {
 		return nil, tooLarge
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.MaxBody))
+	body, err = io.ReadAll(http.MaxBytesReader(plain(c.w), c.r.Body, c.MaxBody))
 	if _, exceeded := errors.AsType[*http.MaxBytesError](err); exceeded {
 		return nil, tooLarge
 	}

@@ -45,7 +45,8 @@ type Manager interface {
 type Options struct {
 	// Authorize identifies the sender of a request and decides whether the request is allowed. It sees every request before
 	// anything else does. An error that is ErrForbidden is answered with 403, one that is ErrUnavailable with 503, every
-	// other error with 401. The text of the error is neither sent nor logged: it may quote the credentials.
+	// other error with 401. The text of the error is neither sent nor logged: it may quote the credentials. The Principal
+	// beside an error is what is known of the sender, for the audit record.
 	// ClientCertificates and package bearer have ready ones.
 	Authorize func(*http.Request) (Principal, error)
 	// InsecureAllowAnyone serves every request of everyone who can reach the server. It is for tests and for programs that
@@ -65,6 +66,11 @@ type Options struct {
 	PageSize int
 	// MaxBody is the size of the largest request body that is read, in bytes. Default 1 MiB.
 	MaxBody int64
+	// Audit gets a record of every request that could change something (any method but GET and HEAD), and of every request that
+	// is refused because of its sender, before the answer is sent. The request waits for it; it is called by several
+	// goroutines. A record for which it returns an error is logged to Logger, at level Error; the request is answered as it
+	// would be. AuditLog writes to a log. Default: no records.
+	Audit func(context.Context, AuditRecord) error
 	// Logger receives failures of the VNFM, and attributes of requests that have no effect, which the header Warning of
 	// the answer names too. It never gets values of requests.
 	Logger *slog.Logger
@@ -78,8 +84,21 @@ type Options struct {
 // The handler limits the size of requests, but not their time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of
 // the http.Server.
 func NewHandler(m Manager, o Options) (http.Handler, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{Options: o, manager: m, mux: http.NewServeMux()}
+	for _, r := range o.routes() {
+		h.handle(r)
+	}
+	return h, nil
+}
+
+// complete returns the options with defaults.
+func (o Options) complete() (Options, error) {
 	if o.Authorize == nil && !o.InsecureAllowAnyone {
-		return nil, errors.New("sol003: Options needs Authorize, or InsecureAllowAnyone to serve everyone")
+		return o, errors.New("sol003: Options needs Authorize, or InsecureAllowAnyone to serve everyone")
 	}
 	if o.Authorize == nil {
 		o.Authorize = func(*http.Request) (Principal, error) { return Principal{}, nil }
@@ -89,11 +108,7 @@ func NewHandler(m Manager, o Options) (http.Handler, error) {
 	}
 	o.Challenge, o.PageSize, o.MaxBody = cmp.Or(o.Challenge, "Bearer"), cmp.Or(max(o.PageSize, 0), 100), cmp.Or(max(o.MaxBody, 0), 1<<20)
 	o.APIRoot = strings.TrimSuffix(o.APIRoot, "/")
-	h := &handler{Options: o, manager: m, mux: http.NewServeMux()}
-	for _, r := range o.routes() {
-		h.handle(r)
-	}
-	return h, nil
+	return o, nil
 }
 
 // route is a resource. Without methods the resource does not exist.
@@ -104,12 +119,16 @@ type route struct {
 	methods methods
 }
 
-// role is the role that a request with this method needs.
-func (r route) role(method string) Role {
+// check refuses a request whose sender lacks the role that its method needs.
+func (r route) check(method string, who Principal) error {
+	needed := r.changes
 	if method == http.MethodGet || method == http.MethodHead {
-		return RoleReader
+		needed = RoleReader
 	}
-	return r.changes
+	if who.Role.Allows(needed) {
+		return nil
+	}
+	return &statusError{status: http.StatusForbidden, detail: "this needs the role " + string(needed)}
 }
 
 // routes returns what the handler serves. The role is the one that changes need.
@@ -210,9 +229,12 @@ type call struct {
 func (h *handler) handle(served route) {
 	h.mux.HandleFunc(served.pattern, func(w http.ResponseWriter, r *http.Request) {
 		who, _ := r.Context().Value(principalKey{}).(Principal)
+		if served.methods != nil {
+			recordOf(w).Route = served.pattern
+		}
 		c := &call{handler: h, api: served.api, who: who, w: w, r: r}
 		if err := c.serve(served); err != nil {
-			c.fail(r.Context(), err)
+			h.fail(w, r, err)
 		}
 	})
 }
@@ -222,23 +244,21 @@ const maxQuery = 16 << 10
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{handler: h, w: w, r: r}
 	for _, api := range []*apiVersion{version1, version2} {
 		if strings.HasPrefix(r.URL.Path, api.prefix()+"/") {
 			w.Header().Set("Version", api.number) // also of a 401
 		}
 	}
-	who, err := h.authorize(r)
-	switch {
-	case err != nil:
-		c.fail(r.Context(), err)
-	case len(r.URL.RawQuery) > maxQuery:
-		c.fail(r.Context(), &statusError{status: http.StatusRequestURITooLong, detail: "the query of the URI is too long"})
-	case r.URL.Path != path.Clean(r.URL.Path): // the mux would redirect
-		c.fail(r.Context(), errNoResource)
-	default:
+	h.admit(w, r, func(w http.ResponseWriter, r *http.Request, who Principal) error {
+		switch {
+		case len(r.URL.RawQuery) > maxQuery:
+			return &statusError{status: http.StatusRequestURITooLong, detail: "the query of the URI is too long"}
+		case r.URL.Path != path.Clean(r.URL.Path): // the mux would redirect
+			return errNoResource
+		}
 		h.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
-	}
+		return nil
+	})
 }
 
 // serve checks what holds for every resource, and answers the request. The role of the sender is checked before anything is
@@ -258,8 +278,8 @@ func (c *call) serve(served route) error {
 	if answer == nil {
 		return &statusError{status: http.StatusMethodNotAllowed, detail: "the resource has no such method", header: http.Header{"Allow": {served.methods.allowed()}}}
 	}
-	if needed := served.role(method); !c.who.Role.Allows(needed) {
-		return &statusError{status: http.StatusForbidden, detail: "this needs the role " + string(needed)}
+	if err := served.check(method, c.who); err != nil {
+		return err
 	}
 	// The answers to PATCH and DELETE are empty: Tacker's client accepts only application/merge-patch+json for a PATCH.
 	if hasDocument := method != http.MethodPatch && method != http.MethodDelete; hasDocument && !accepts(c.r.Header.Values("Accept")) {

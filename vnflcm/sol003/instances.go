@@ -190,6 +190,7 @@ func begin[R any](start func(Manager, context.Context, string, R) (string, error
 
 // accepted answers a request that has become an operation.
 func (c *call) accepted(opID string) error {
+	recordOf(c.w).Operation = opID
 	c.w.Header().Set("Location", c.operationURI(opID))
 	c.w.WriteHeader(http.StatusAccepted)
 	return nil

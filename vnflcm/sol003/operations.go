@@ -94,6 +94,7 @@ func (c *call) ownOperation() (*vnflcm.VnfLcmOpOcc, error) {
 	if !c.sees(operation.Tenant) {
 		return nil, notFound("operation", id)
 	}
+	recordOf(c.w).Operation = operation.ID
 	return operation, nil
 }
 

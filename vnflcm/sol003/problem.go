@@ -21,6 +21,7 @@ func WriteProblem(w http.ResponseWriter, err error) { writeProblem(w, problemOf(
 
 // writeProblem sends p. Errors of a store name its host, database and user: the answer says only that the store has failed.
 func writeProblem(w http.ResponseWriter, p *vnflcm.ProblemDetails) {
+	recordOf(w).Codes = p.Codes
 	if errors.Is(p, vnflcm.ErrStore) {
 		answer := *p
 		answer.Detail, answer.Steps = vnflcm.ErrStore.Error()+": try again later", nil
@@ -96,14 +97,14 @@ func shorten(err error) error {
 }
 
 // fail answers a request that cannot be served.
-func (c *call) fail(ctx context.Context, err error) {
+func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if own, ok := errors.AsType[*statusError](err); ok {
-		maps.Copy(c.w.Header(), own.header)
+		maps.Copy(w.Header(), own.header)
 	}
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
+	if ctx := r.Context(); p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
 		// Detail is masked. The path is not logged: its segments are the client's.
-		c.Logger.ErrorContext(ctx, "request failed", "method", c.r.Method, "resource", c.r.Pattern, "status", p.Status, "error", p.Detail)
+		o.Logger.ErrorContext(ctx, "request failed", "method", r.Method, "resource", r.Pattern, "status", p.Status, "error", p.Detail)
 	}
-	writeProblem(c.w, p)
+	writeProblem(w, p)
 }
