@@ -9,7 +9,8 @@
 //   - Run the lifecycle of VNF instances (instantiate, scale, heal, terminate) in a way that survives crashes:
 //     [github.com/vnfkit/vnfkit/vnflcm]. Serve it to an NFVO over HTTP (SOL003, versions 1 and 2):
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003]; to clients with OAuth 2.0 tokens:
-//     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer]; with subscriptions and notifications:
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer]; to clients with tokens of OpenStack:
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003/keystone]; with subscriptions and notifications:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify]. Decide which addresses of requests it connects to:
 //     [github.com/vnfkit/vnfkit/vnflcm/outbound].
 //   - Let clients upload VNF packages while it runs: [github.com/vnfkit/vnfkit/vnflcm/onboarding].

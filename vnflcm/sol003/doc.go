@@ -9,7 +9,8 @@
 //		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 //	err = server.ListenAndServeTLS("vnfm.crt", "vnfm.key")
 //
-// The example of NewHandler is a complete program. Package bearer accepts OAuth 2.0 tokens. docs/api.md shows the life of a
+// The example of NewHandler is a complete program. Package bearer accepts OAuth 2.0 tokens, package keystone tokens of
+// OpenStack. Senders have tenants and roles (Principal), and Options.Audit gets a record of what they do. docs/api.md shows the life of a
 // VNF by curl, and has tables of the resources, the answers and the query parameters.
 //
 // # Parts

@@ -47,7 +47,7 @@ type Options struct {
 	// anything else does. An error that is ErrForbidden is answered with 403, one that is ErrUnavailable with 503, every
 	// other error with 401. The text of the error is neither sent nor logged: it may quote the credentials. The Principal
 	// beside an error is what is known of the sender, for the audit record.
-	// ClientCertificates and package bearer have ready ones.
+	// ClientCertificates and the packages bearer and keystone have ready ones.
 	Authorize func(*http.Request) (Principal, error)
 	// InsecureAllowAnyone serves every request of everyone who can reach the server. It is for tests and for programs that
 	// listen on a loopback address. NewHandler refuses Options with neither Authorize nor InsecureAllowAnyone.
