@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,8 +20,6 @@ import (
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
-	"github.com/vnfkit/vnfkit/vnflcm/sol003"
-	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 )
 
 // config are the settings of the program: a YAML file, and flags that override it.
@@ -38,6 +35,8 @@ type config struct {
 	Temporal   temporalConfig `yaml:"temporal"`
 	TLS        tlsConfig      `yaml:"tls"`
 	Tokens     tokenConfig    `yaml:"tokens"`
+	Keystone   keystoneConfig `yaml:"keystone"`
+	Audit      string         `yaml:"audit"`   // file of audit records, or "log"; default: none
 	Scripts    []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
 	Allow      []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
 	VIMs       []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one that their tenant may use
@@ -52,18 +51,10 @@ type config struct {
 }
 
 type tlsConfig struct {
-	Certificate string            `yaml:"certificate"` // PEM files
-	Key         string            `yaml:"key"`
-	ClientCA    string            `yaml:"client_ca"` // authorities of client certificates
-	Clients     map[string]string `yaml:"clients"`   // subjects of client certificates, and the tenant of each; "": all tenants
-}
-
-type tokenConfig struct {
-	KeySet      string `yaml:"key_set"`
-	Issuer      string `yaml:"issuer"`
-	Audience    string `yaml:"audience"`
-	Scope       string `yaml:"scope"`
-	TenantClaim string `yaml:"tenant_claim"`
+	Certificate string                  `yaml:"certificate"` // PEM files
+	Key         string                  `yaml:"key"`
+	ClientCA    string                  `yaml:"client_ca"` // authorities of client certificates
+	Clients     map[string]clientConfig `yaml:"clients"`   // by the subject of the certificate
 }
 
 // vimConfig is a VIM. With id and share alone it shares a cluster that an operation has registered.
@@ -190,13 +181,11 @@ func (c *config) check() error {
 	wrong(c.Packages == "" && c.Onboarding == "", "packages", "is required: a folder of VNF packages, or onboarding")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")
-	wrong((c.TLS.ClientCA == "") != (len(c.TLS.Clients) == 0), "tls", "needs both client_ca and clients to identify clients by certificates")
-	wrong(c.TLS.ClientCA != "" && c.TLS.Certificate == "", "tls.client_ca", "needs certificate and key")
-	wrong(c.usesTokens() && (c.Tokens.KeySet == "" || c.Tokens.Issuer == "" || c.Tokens.Audience == ""), "tokens", "needs key_set, issuer and audience")
+	c.checkSenders(wrong)
 	address, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && address.IsLoopback()
 	wrong(badListen == nil && !local && (c.TLS.Certificate == "" || !c.identifies()), "listen",
-		c.Listen+" can be reached from other machines: that needs tls.certificate, and tokens or tls.client_ca to identify clients")
+		c.Listen+" can be reached from other machines: that needs tls.certificate, and tokens, keystone or tls.client_ca to identify clients")
 	for i, text := range c.Allow {
 		_, err := netip.ParsePrefix(text)
 		wrong(err != nil, fmt.Sprintf("allow[%d]", i), fmt.Sprintf("%q must be a network, such as 127.0.0.0/8 or fd00::/8", text))
@@ -230,24 +219,6 @@ func (c *config) policy() outbound.Policy {
 	return outbound.Except(allowed...)
 }
 
-func (c *config) usesTokens() bool { return c.Tokens != tokenConfig{} }
-
-// identifies reports whether clients are identified. Otherwise anyone on this machine may use the VNFM.
-func (c *config) identifies() bool { return c.usesTokens() || c.TLS.ClientCA != "" }
-
-func (t tokenConfig) bearer() bearer.Config {
-	return bearer.Config{KeySet: t.KeySet, Issuer: t.Issuer, Audience: t.Audience, Scope: t.Scope, TenantClaim: t.TenantClaim}
-}
-
-// subjects are the clients that certificates identify.
-func (t tlsConfig) subjects() map[string]sol003.Principal {
-	out := map[string]sol003.Principal{}
-	for subject, tenant := range t.Clients {
-		out[subject] = sol003.Principal{Name: subject, Tenant: tenant}
-	}
-	return out
-}
-
 // server returns the configuration of the HTTP server, nil without TLS.
 func (t tlsConfig) server() (*tls.Config, error) {
 	if t.Certificate == "" {
@@ -261,15 +232,9 @@ func (t tlsConfig) server() (*tls.Config, error) {
 	if t.ClientCA == "" {
 		return out, nil
 	}
-	authorities, err := os.ReadFile(t.ClientCA)
-	if err != nil {
-		return nil, fmt.Errorf("tls.client_ca: %w", err)
-	}
-	out.ClientAuth, out.ClientCAs = tls.VerifyClientCertIfGiven, x509.NewCertPool()
-	if !out.ClientCAs.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("tls.client_ca: %s has no certificates in PEM", t.ClientCA)
-	}
-	return out, nil
+	out.ClientAuth = tls.VerifyClientCertIfGiven
+	out.ClientCAs, err = readAuthorities("tls.client_ca", t.ClientCA)
+	return out, err
 }
 
 func (v vimConfig) connection() (vnflcm.VimConnectionInfo, error) {

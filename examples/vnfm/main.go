@@ -28,8 +28,11 @@ func main() {
 // run serves until ctx ends, or migrates the database.
 func run(ctx context.Context, c *config) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if c.migrates || c.planMigration {
+	if c.planMigration {
 		return migrate(ctx, c, log)
+	}
+	if c.migrates {
+		return c.audited(ctx, log, "vnfm -migrate", func() error { return migrate(ctx, c, log) })
 	}
 	v, err := compose(ctx, c, log)
 	if err != nil {

@@ -71,6 +71,18 @@ func TestConfig(t *testing.T) {
 		"networks":       {"packages: p\ndata: d\nallow: [10.0.0.0/8, 127.0.0.1, x]", nil, []string{`allow[1]: "127.0.0.1" must be a network`, `allow[2]: "x" must be a network`}},
 		"TLS and tokens": {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k}\ntokens: {key_set: s, issuer: i, audience: a}", nil, nil},
 		"certificates":   {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}", nil, nil},
+		"roles": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: {tenant: north, role: reader}, CN=b: {role: admin}}}\n" +
+			"tokens: {key_set: s, issuer: i, audience: a, role_claim: r, roles: {x: operator}}", nil, nil},
+		"lacking roles": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: {tenant: north, role: root}, CN=b: south}}\n" +
+			"tokens: {key_set: s, issuer: i, audience: a, role_claim: r}", nil, []string{`tls.clients["CN=a"].role: must be reader, operator or admin`,
+			`tls.clients["CN=b"]: needs a role`, "tokens: needs both role_claim and roles", "tokens: needs role_claim and roles, because"}},
+		"unknown of a client": {"packages: p\ndata: d\ntls: {clients: {CN=a: {tenant: north, rule: reader}}}", nil, []string{"line 3: field rule not found"}},
+		"Keystone":            {"listen: :1\npackages: p\ndata: d\ntls: {certificate: c, key: k}\nkeystone: {auth_url: 'https://k/v3', user: u, project: service, password_file: f, roles: {member: operator}, recheck: 30s}", nil, nil},
+		"credential":          {"packages: p\ndata: d\nkeystone: {auth_url: 'https://k/v3', application_credential_id: c, password: s, roles: {member: operator}}", nil, nil},
+		"half a Keystone": {"packages: p\ndata: d\nkeystone: {user: u, password: p, password_file: f, roles: {member: Operator}}", nil, []string{
+			"keystone: needs auth_url and roles", "keystone: needs either user and project", "keystone: needs either password or password_file", "keystone.roles.member: must be"}},
+		"Keystone needs roles of all": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}\nkeystone: {auth_url: 'https://k/v3', user: u, project: p, password: s, roles: {member: operator}}", nil,
+			[]string{`tls.clients["CN=a"]: needs a role`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,9 +29,9 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // pages show instances and their operations to people. They change nothing, need no scripts, and have the clients and tenants
 // of the API.
 type pages struct {
-	manager   *vnflcm.Manager
-	running   *timeline.Running
-	authorize func(*http.Request) (sol003.Principal, error) // nil: anyone
+	manager *vnflcm.Manager
+	running *timeline.Running
+	senders *sol003.Authorizer
 }
 
 // pageSize is how many instances or operations a page has.
@@ -68,29 +68,11 @@ func (p *pages) resources() map[string]http.Handler {
 }
 
 // answer identifies the client, as the API does, and sends what show returns.
-func (p *pages) answer(show func(r *http.Request, tenant string) (body []byte, media string, err error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var who sol003.Principal
-		var err error
-		if p.authorize != nil {
-			who, err = p.authorize(r)
-		}
-		switch {
-		case errors.Is(err, sol003.ErrForbidden):
-			http.Error(w, "the sender may not do this", http.StatusForbidden)
-			return
-		case errors.Is(err, sol003.ErrUnavailable):
-			http.Error(w, "the sender cannot be identified at the moment", http.StatusServiceUnavailable)
-			return
-		case err != nil:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the request has no valid credentials", http.StatusUnauthorized)
-			return
-		}
+func (p *pages) answer(show func(r *http.Request, tenant string) (body []byte, media string, err error)) http.Handler {
+	return p.senders.Handler(func(w http.ResponseWriter, r *http.Request, who sol003.Principal) error {
 		body, media, err := show(r, who.Tenant)
 		if err != nil {
-			sol003.WriteProblem(w, err)
-			return
+			return err
 		}
 		header := w.Header()
 		header.Set("Content-Type", media)
@@ -98,7 +80,8 @@ func (p *pages) answer(show func(r *http.Request, tenant string) (body []byte, m
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-store")
 		_, _ = w.Write(body) // an error means that the client has disconnected
-	}
+		return nil
+	})
 }
 
 func render(v view) (body []byte, media string, err error) {

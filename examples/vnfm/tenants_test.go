@@ -30,11 +30,9 @@ func newTenants(t *testing.T, settings string) (*vnfm, *httptest.Server) {
 	v, err := compose(t.Context(), c, slog.New(slog.DiscardHandler))
 	must(t, err)
 	t.Cleanup(v.close)
-	v.pages.authorize = func(r *http.Request) (sol003.Principal, error) {
-		return sol003.Principal{Tenant: r.Header.Get("X-Tenant")}, nil
-	}
-	v.handler, err = sol003.NewHandler(v.Manager, sol003.Options{Authorize: v.pages.authorize, Subscriptions: v.notifier})
-	must(t, err)
+	must(t, v.serveAs(v.pages.running, sol003.Options{Subscriptions: v.notifier, Authorize: func(r *http.Request) (sol003.Principal, error) {
+		return sol003.Principal{Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}, nil
+	}}))
 	server := httptest.NewServer(v.routes(nil))
 	t.Cleanup(server.Close)
 	return v, server

@@ -35,7 +35,6 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
-	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
@@ -139,33 +138,24 @@ func (v *vnfm) openPackages() (vnflcm.Packages, error) {
 
 // addAPI makes the HTTP interface.
 func (v *vnfm) addAPI(ctx context.Context, running *timeline.Running) error {
-	authorize, err := v.config.authorize(ctx)
-	if err != nil {
+	authorize, err1 := v.config.authorize(ctx, v.log)
+	audit, err2 := v.config.auditTo(v.log)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	v.notifier = notify.New(v.Manager, notify.Options{Allow: v.config.policy(), Logger: v.log})
-	v.handler, err = sol003.NewHandler(v.Manager, sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil,
-		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Logger: v.log})
-	v.pages = &pages{manager: v.Manager, running: running, authorize: authorize}
-	return err
+	return v.serveAs(running, sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil, Challenge: v.config.challenge(),
+		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Audit: audit, Logger: v.log})
 }
 
-// authorize returns how clients are identified, nil if anyone may use the VNFM.
-func (c *config) authorize(ctx context.Context) (func(*http.Request) (sol003.Principal, error), error) {
-	if !c.identifies() {
-		return nil, nil
+// serveAs makes the API and the pages for the same senders.
+func (v *vnfm) serveAs(running *timeline.Running, o sol003.Options) (err error) {
+	if v.handler, err = sol003.NewHandler(v.Manager, o); err != nil {
+		return err
 	}
-	certificates := sol003.ClientCertificates(c.TLS.subjects())
-	if !c.usesTokens() {
-		return certificates, nil
-	}
-	tokens, err := bearer.New(ctx, c.Tokens.bearer())
-	return func(r *http.Request) (sol003.Principal, error) {
-		if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-			return certificates(r)
-		}
-		return tokens(r)
-	}, err
+	senders, err := sol003.NewAuthorizer(o)
+	v.pages = &pages{manager: v.Manager, running: running, senders: senders}
+	return err
 }
 
 func (v *vnfm) prepareData() error {
