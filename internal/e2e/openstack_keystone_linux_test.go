@@ -3,22 +3,30 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/applicationcredentials"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/endpoints"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/regions"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/services"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/users"
 
@@ -146,6 +154,11 @@ func TestKeystoneTokens(t *testing.T) {
 		return n
 	}
 	api := newKeystoneAPI(t, cfg)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
 
 	operator, watcher, other := k.token("operator", "north"), k.token("watcher", "north"), k.token("other", "south")
 	const instances = "/vnflcm/v2/vnf_instances"
@@ -189,6 +202,12 @@ func TestKeystoneTokens(t *testing.T) {
 	brief := k.client(tokens.AuthOptions{ApplicationCredentialID: credential.ID, ApplicationCredentialSecret: credential.Secret}).Token()
 	api.send(brief, "GET", uri, "", 200)
 	api.await(brief, 401)
+
+	// One with access rules: Keystone expects that a service that asks for its token checks the rules.
+	limited, err := applicationcredentials.Create(t.Context(), client, k.users["watcher"], applicationcredentials.CreateOpts{Name: "limited",
+		AccessRules: []applicationcredentials.AccessRule{{Path: "/v3/users", Method: "GET", Service: "identity"}}}).Extract()
+	must(t, err)
+	api.send(k.client(tokens.AuthOptions{ApplicationCredentialID: limited.ID, ApplicationCredentialSecret: limited.Secret}).Token(), "GET", uri, "", 401)
 
 	// A token that is revoked, and those of a user who may no longer log in.
 	must(t, tokens.Revoke(t.Context(), k.admin, watcher).Err)
@@ -252,6 +271,83 @@ func TestKeystoneAccounts(t *testing.T) {
 			t.Errorf("%s: %+v %v\n%s", name, who, err, log.String())
 		}
 	}
+}
+
+// TestKeystoneTackerClient has OpenStack Tacker's client log in as at a site of Tacker: it finds the VNFM in the service catalog. The VNFM is the
+// program examples/vnfm.
+func TestKeystoneTackerClient(t *testing.T) {
+	t.Parallel()
+	needPart(t, "openstack")
+	if _, err := exec.LookPath("openstack"); err != nil {
+		t.Skip("packages are missing: python3-tackerclient python3-openstackclient")
+	}
+	k := newKeystoneUsers(t)
+	k.add("vnfm admin service", "operator member north", "watcher reader north", "other member south")
+	dir := t.TempDir()
+	password, audit := filepath.Join(dir, "password"), filepath.Join(dir, "audit")
+	must(t, os.WriteFile(password, []byte("vnfm-secret\n"), 0o600))
+	endpoint := needCloud(t).startVNFM(t, withoutHooks(t), map[string]any{"audit": audit, "keystone": map[string]any{
+		"auth_url": k.authURL, "user": k.prefix + "vnfm", "project": k.prefix + "service", "password_file": password,
+		"roles": map[string]string{"reader": "reader", "member": "operator"}}})
+	k.register("nfv-orchestration", endpoint)
+	clients := map[string]*tackerClient{}
+	for user, project := range map[string]string{"operator": "north", "watcher": "north", "other": "south"} {
+		clients[user] = &tackerClient{t: t, version: "2", login: []string{"--os-auth-url", k.authURL, "--os-username", k.prefix + user, "--os-password", user + "-secret",
+			"--os-project-name", k.prefix + project, "--os-user-domain-name", "Default", "--os-project-domain-name", "Default", "--os-region-name", k.region()}}
+	}
+
+	var created, shown map[string]any
+	clients["operator"].run(&created, "create", vnfdID, "-f", "json")
+	instance := fmt.Sprint(created["ID"])
+	clients["watcher"].run(&shown, "show", instance, "-f", "json")
+	if shown["ID"] != instance {
+		t.Errorf("a reader sees %v", shown)
+	}
+	var list []map[string]any
+	clients["other"].run(&list, "list", "-f", "json")
+	if len(list) != 0 {
+		t.Errorf("another project sees %v", list)
+	}
+	for user, want := range map[string]string{"watcher": "needs the role operator", "other": "not found"} {
+		if out, faults, err := clients[user].try("delete", instance); !strings.Contains(strings.ToLower(string(out)+faults), want) {
+			t.Errorf("%s deletes: %v\n%s%s", user, err, out, faults)
+		}
+	}
+	clients["operator"].run(nil, "delete", instance)
+
+	text, err := os.ReadFile(audit) //nolint:gosec // our own
+	must(t, err)
+	var got []string
+	for line := range strings.Lines(string(text)) {
+		var r sol003.AuditRecord
+		must(t, json.Unmarshal([]byte(line), &r))
+		user, _, _ := strings.Cut(strings.TrimPrefix(r.Principal, k.prefix), " ")
+		got = append(got, fmt.Sprint(user, " ", r.Role, " ", r.Method, " ", r.Status))
+	}
+	slices.Sort(got)
+	want := []string{"operator operator DELETE 204", "operator operator POST 201", "other operator DELETE 404", "watcher reader DELETE 403"}
+	if diff := cmp.Diff(want, got); diff != "" || strings.Contains(string(text), "secret") {
+		t.Errorf("%s\n%s", diff, text)
+	}
+}
+
+// region is a region of the test alone, in which clients find only its services.
+func (k *keystoneUsers) region() string { return k.prefix + "region" }
+
+// register adds a service to the catalog, in the region of the test.
+func (k *keystoneUsers) register(kind, endpoint string) {
+	k.t.Helper()
+	ctx := k.t.Context()
+	region, err := regions.Create(ctx, k.admin, regions.CreateOpts{ID: k.region()}).Extract()
+	must(k.t, err)
+	service, err := services.Create(ctx, k.admin, services.CreateOpts{Type: kind}).Extract()
+	must(k.t, err)
+	k.t.Cleanup(func() {
+		ctx := context.Background()
+		must(k.t, errors.Join(services.Delete(ctx, k.admin, service.ID).ExtractErr(), regions.Delete(ctx, k.admin, region.ID).ExtractErr()))
+	})
+	_, err = endpoints.Create(ctx, k.admin, endpoints.CreateOpts{Availability: gophercloud.AvailabilityPublic, Name: kind, Region: region.ID, URL: endpoint, ServiceID: service.ID}).Extract()
+	must(k.t, err)
 }
 
 // counting reports each request to Keystone. It keeps no connections, so that the tests find no leaked goroutines.

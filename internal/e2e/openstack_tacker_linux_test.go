@@ -3,12 +3,14 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ func TestTackerClientOnOpenStack(t *testing.T) {
 	}
 	o := needCloud(t).project(t)
 	t.Cleanup(func() { o.clearUp(t) })
-	endpoint := o.startVNFM(t, withoutHooks(t))
+	endpoint := o.startVNFM(t, withoutHooks(t), nil)
 	t.Run("versions", func(t *testing.T) {
 		for _, version := range []string{"1", "2"} {
 			t.Run(version, func(t *testing.T) {
@@ -52,8 +54,8 @@ func withoutHooks(t *testing.T) string {
 	return variant(t, file, hooks[0], "          instantiate: []\n"+hooks[1])
 }
 
-// startVNFM starts the program on a package, with the cloud as its VIM, and returns its endpoint.
-func (o *openStack) startVNFM(t *testing.T, pkg string) string {
+// startVNFM starts the program on a package, with the cloud as its VIM and further settings, and returns its endpoint.
+func (o *openStack) startVNFM(t *testing.T, pkg string, settings map[string]any) string {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "vnfm")
@@ -62,8 +64,10 @@ func (o *openStack) startVNFM(t *testing.T, pkg string) string {
 	}
 	vim, err := o.cloud.VIM("cloud", openstack.VimTypeV2)
 	must(t, err)
-	config, err := vnflcm.RevealJSON(map[string]any{"listen": "127.0.0.1:0", "packages": pkg, "data": filepath.Join(dir, "data"),
-		"vims": []map[string]any{{"id": vim.VimID, "type": vim.VimType, "interface_info": vim.InterfaceInfo, "access_info": vim.AccessInfo}}})
+	all := map[string]any{"listen": "127.0.0.1:0", "packages": pkg, "data": filepath.Join(dir, "data"),
+		"vims": []map[string]any{{"id": vim.VimID, "type": vim.VimType, "interface_info": vim.InterfaceInfo, "access_info": vim.AccessInfo}}}
+	maps.Copy(all, settings)
+	config, err := vnflcm.RevealJSON(all)
 	must(t, err)
 	file, log := filepath.Join(dir, "vnfm.yaml"), filepath.Join(dir, "log")
 	must(t, os.WriteFile(file, config, 0o600))
@@ -94,23 +98,34 @@ func (o *openStack) startVNFM(t *testing.T, pkg string) string {
 type tackerClient struct {
 	t                      *testing.T
 	endpoint, version, dir string
+	login                  []string // options; default: no authentication
 }
 
 // run runs a command of the client and decodes what it prints.
 func (c *tackerClient) run(into any, args ...string) {
 	c.t.Helper()
-	command := exec.CommandContext(c.t.Context(), "openstack", append([]string{"--os-auth-type", "none", "--os-endpoint", c.endpoint, //nolint:gosec // this test
-		"--os-tacker-api-version", c.version, "vnflcm"}, args...)...)
-	command.Env = append(os.Environ(), "no_proxy=127.0.0.1")
-	var faults strings.Builder
-	command.Stderr = &faults
-	out, err := command.Output()
+	out, faults, err := c.try(args...)
 	if err == nil && into != nil {
 		err = json.Unmarshal(out, into)
 	}
 	if err != nil {
-		c.t.Fatalf("vnflcm %s: %v\n%s%s", strings.Join(args, " "), err, out, faults.String())
+		c.t.Fatalf("vnflcm %s: %v\n%s%s", strings.Join(args, " "), err, out, faults)
 	}
+}
+
+// try runs a command of the client, which may fail.
+func (c *tackerClient) try(args ...string) (out []byte, faults string, err error) {
+	c.t.Helper()
+	login := c.login
+	if login == nil {
+		login = []string{"--os-auth-type", "none", "--os-endpoint", c.endpoint}
+	}
+	command := exec.CommandContext(c.t.Context(), "openstack", slices.Concat(login, []string{"--os-tacker-api-version", c.version, "vnflcm"}, args)...) //nolint:gosec // this test
+	command.Env = append(os.Environ(), "no_proxy=127.0.0.1")
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	out, err = command.Output()
+	return out, stderr.String(), err
 }
 
 // file writes a request for the client.

@@ -54,9 +54,8 @@ type Cloud struct {
 
 	user, project string
 	projectID     string // from Keystone
-	identity      *gophercloud.ServiceClient
 
-	Compute, Network, Orchestration, Image, Volume *gophercloud.ServiceClient
+	Identity, Compute, Network, Orchestration, Image, Volume *gophercloud.ServiceClient
 }
 
 // Up starts an OpenStack in a new folder, which takes about 40 s. The OpenStack ends with Close, or when this process dies.
@@ -233,6 +232,6 @@ func (c *Cloud) login(ctx context.Context) error {
 	c.Orchestration, errs[2] = openstack.NewOrchestrationV1(provider, at)
 	c.Image, errs[3] = openstack.NewImageV2(provider, at)
 	c.Volume, errs[4] = openstack.NewBlockStorageV3(provider, at)
-	c.identity, errs[5] = openstack.NewIdentityV3(provider, at)
+	c.Identity, errs[5] = openstack.NewIdentityV3(provider, at)
 	return errors.Join(errs[:]...)
 }

@@ -12,7 +12,7 @@ import (
 func (c *Cloud) Project(ctx context.Context, name string) (*Cloud, error) {
 	member := *c
 	member.user, member.project = name, name
-	known, err := find(ctx, c.identity, "projects?name="+url.QueryEscape(name), name)
+	known, err := find(ctx, c.Identity, "projects?name="+url.QueryEscape(name), name)
 	if err == nil && known == "" {
 		err = c.addMember(ctx, name)
 	}
@@ -27,17 +27,17 @@ func (c *Cloud) Project(ctx context.Context, name string) (*Cloud, error) {
 
 // addMember creates a project and a user who is a member of it.
 func (c *Cloud) addMember(ctx context.Context, name string) error {
-	role, err := find(ctx, c.identity, "roles", "member")
+	role, err := find(ctx, c.Identity, "roles", "member")
 	var project struct{ Project item }
 	if err == nil {
-		err = call(ctx, c.identity, http.MethodPost, map[string]any{"project": map[string]any{"name": name, "domain_id": "default"}}, &project, "projects")
+		err = call(ctx, c.Identity, http.MethodPost, map[string]any{"project": map[string]any{"name": name, "domain_id": "default"}}, &project, "projects")
 	}
 	var user struct{ User item }
 	if err == nil {
-		err = call(ctx, c.identity, http.MethodPost, map[string]any{"user": map[string]any{"name": name, "domain_id": "default", "password": password}}, &user, "users")
+		err = call(ctx, c.Identity, http.MethodPost, map[string]any{"user": map[string]any{"name": name, "domain_id": "default", "password": password}}, &user, "users")
 	}
 	if err != nil {
 		return err
 	}
-	return call(ctx, c.identity, http.MethodPut, nil, nil, "projects", project.Project.ID, "users", user.User.ID, "roles", role)
+	return call(ctx, c.Identity, http.MethodPut, nil, nil, "projects", project.Project.ID, "users", user.User.ID, "roles", role)
 }
