@@ -184,7 +184,7 @@ var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 
 // occurrence returns an operation as users see it.
 func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
-	drivers := []any{m.cfg.Infra[rec.VIMType]}
+	drivers := []any{m.cfg.infra(rec.VIMType)}
 	for _, name := range rec.Drivers {
 		drivers = append(drivers, m.cfg.Mgmt[name])
 	}

@@ -91,7 +91,7 @@ func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) err
 		switch {
 		case n < 0 && v.VimType == "":
 			refuse(path+".vimType", "", "is required for a new connection")
-		case n >= 0 && v.VimType != "" && v.VimType != known[n].VimType:
+		case n >= 0 && v.VimType != "" && !sameVIMType(v.VimType, known[n].VimType):
 			refuse(path+".vimType", v.VimType, "cannot be changed: the connection is of type "+known[n].VimType)
 		case n >= 0 && v.VimID != "" && known[n].VimID != "" && v.VimID != known[n].VimID:
 			refuse(path+".vimId", v.VimID, "cannot be changed: the connection is to "+known[n].VimID)

@@ -68,7 +68,7 @@ func (s *session) findDriver(ctx context.Context, inst *instanceRecord) (err err
 		s.op.infra = s.infra
 		return err
 	}
-	if s.infra = s.m.cfg.Infra[s.op.VIM.VimType]; s.infra == nil {
+	if s.infra = s.m.cfg.infra(s.op.VIM.VimType); s.infra == nil {
 		return &ParamError{Path: "vimConnectionInfo[0].vimType", Value: s.op.VIM.VimType,
 			Reason: fmt.Sprintf("there is no driver for it, only for %s", strings.Join(types, ", "))}
 	}

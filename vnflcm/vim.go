@@ -75,7 +75,7 @@ type VIMs interface {
 	// logs a warning that names the VNF instances on the VIM.
 	Remove(ctx context.Context, tenant, vimID string) error
 	// Default returns the VIM of that type for requests that name none, or ErrNotFound: the tenant's own default, else that of
-	// instances without tenant if the tenant may use it.
+	// instances without tenant if the tenant may use it. The names of VIMTypeNames are one type.
 	Default(ctx context.Context, tenant, vimType string) (VimConnectionInfo, error)
 	// SetDefault makes a registered VIM that the tenant may use the tenant's default of its type.
 	SetDefault(ctx context.Context, tenant, vimID string) error
@@ -178,12 +178,11 @@ func resolveEntry(ctx context.Context, vims vimLookup, path string, given VimCon
 			Reason: "is no registered VIM: register it, or give vimType, interfaceInfo and accessInfo in the request"}
 	case err != nil:
 		return given, "", err
-	case given.VimType == vimTypeHelm && known.forCharts():
-		known.VimType = vimTypeHelm
 	}
+	known, fits := known.as(given.VimType)
 	known.Share = nil
 	vim, form, err := combineVIM(path, known, given)
-	if err == nil && form != vimComplete && given.VimType != "" && given.VimType != known.VimType {
+	if err == nil && form != vimComplete && !fits {
 		err = &ParamError{Path: path + ".vimType", Value: given.VimType,
 			Reason: fmt.Sprintf("the VIM %s is registered as %s", given.VimID, known.VimType)}
 	}
@@ -205,19 +204,6 @@ func checkFurther(ctx context.Context, vims vimLookup, path string, given VimCon
 	return cmp.Or(given.VimType, known.VimType), err
 }
 
-// vimTypeHelm is the type of a VIM in requests for charts (version 2 of Tacker's API).
-const vimTypeHelm = "ETSINFV.HELM.V_3"
-
-// forCharts reports whether an entry of the type kubernetes is a VIM for charts. Tacker's registry has no type for them: it
-// marks the entry.
-func (v VimConnectionInfo) forCharts() bool {
-	var extra struct {
-		UseHelm bool `json:"use_helm"`
-	}
-	_, err := v.Extra.Decode(&extra)
-	return err == nil && extra.UseHelm && v.VimType == "kubernetes"
-}
-
 // overlayVIM returns known with the attributes of given, as a merge patch. Both must come from the same sender.
 func overlayVIM(known, given VimConnectionInfo) (VimConnectionInfo, error) {
 	var errs [3]error
@@ -237,8 +223,9 @@ func defaultVIM(ctx context.Context, vims vimLookup, types []string) (VimConnect
 		info, err := vims.byDefault(ctx, vimType)
 		info.Share = nil
 		switch {
-		case err == nil:
+		case err == nil && !slices.ContainsFunc(found, func(other VimConnectionInfo) bool { return other.VimID == info.VimID }): // one type has several names
 			found = append(found, info)
+		case err == nil:
 		case !errors.Is(err, ErrNotFound):
 			return VimConnectionInfo{}, err
 		}

@@ -49,7 +49,7 @@ func (s *session) findGone(ctx context.Context, inst *instanceRecord, unresolved
 	if list := inst.Instance.VimConnectionInfo; len(list) > 0 {
 		s.op.VIM.ID, s.op.VIM.VimType = list[0].ID, list[0].VimType
 	}
-	s.infra = goneVIM{cluster: cluster, driver: s.m.cfg.Infra[s.op.VIM.VimType]}
+	s.infra = goneVIM{cluster: cluster, driver: s.m.cfg.infra(s.op.VIM.VimType)}
 	return nil
 }
 

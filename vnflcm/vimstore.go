@@ -308,11 +308,22 @@ func (v *storeVIMs) Default(ctx context.Context, tenant, vimType string) (VimCon
 
 // defaultOf returns the default VIM of owner if the tenant may use it.
 func (v *storeVIMs) defaultOf(ctx context.Context, owner, tenant, vimType string) (VimConnectionInfo, error) {
-	var vimID string
-	if _, err := v.records.Get(ctx, kindVIMDefault, defaultID(owner, vimType), &vimID); err != nil {
+	vimID, err := v.defaultIDOf(ctx, owner, vimType)
+	if err != nil {
 		return VimConnectionInfo{}, fmt.Errorf("default VIM of type %q: %w", vimType, err)
 	}
 	return v.Get(ctx, tenant, vimID)
+}
+
+// defaultIDOf returns the id of the default VIM of owner. Versions that did not know that a type has several names may have stored one
+// default for each name: the default of the given name counts, then those of the other names.
+func (v *storeVIMs) defaultIDOf(ctx context.Context, owner, vimType string) (vimID string, err error) {
+	for _, name := range append([]string{vimType}, VIMTypeNames(vimType)...) {
+		if _, err = v.records.Get(ctx, kindVIMDefault, defaultID(owner, name), &vimID); !errors.Is(err, ErrNotFound) {
+			return vimID, err
+		}
+	}
+	return "", err
 }
 
 // defaultID returns the id of the record that has the default VIM of a tenant. Versions without tenants know those of "".
@@ -328,7 +339,26 @@ func (v *storeVIMs) SetDefault(ctx context.Context, tenant, vimID string) error 
 	if err != nil {
 		return err
 	}
-	return v.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
-		return v.records.Put(ctx, b, kindVIMDefault, defaultID(tenant, info.VimType), vimID)
-	})
+	return v.records.Update(ctx, func(ctx context.Context, b *store.Batch) error { return v.putDefault(ctx, b, tenant, info) })
+}
+
+// putDefault adds to b that a VIM is the default of the tenant, under all names of its type.
+func (v *storeVIMs) putDefault(ctx context.Context, b *store.Batch, tenant string, info VimConnectionInfo) error {
+	if err := v.dropDefault(ctx, b, tenant, info.VimType, info.VimType); err != nil {
+		return err
+	}
+	return v.records.Put(ctx, b, kindVIMDefault, defaultID(tenant, info.VimType), info.VimID)
+}
+
+// dropDefault adds to b that the tenant has no default VIM of a type, except for one under the name except.
+func (v *storeVIMs) dropDefault(ctx context.Context, b *store.Batch, tenant, vimType, except string) error {
+	for _, name := range VIMTypeNames(vimType) {
+		if name == except {
+			continue
+		}
+		if err := v.records.Drop(ctx, b, kindVIMDefault, defaultID(tenant, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -192,15 +193,16 @@ func (c *config) check() error {
 	}
 	for i, v := range c.VIMs {
 		wrong(v.ID == "" || v.Type == "" && !v.isCluster(), fmt.Sprintf("vims[%d]", i), "needs id and type, or id and share for a cluster that an operation has registered")
-		wrong(slices.Contains(slices.Collect(maps.Values(c.Sandbox.VIMs)), v.Type), fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
+		isSandbox := slices.ContainsFunc(slices.Collect(maps.Values(c.Sandbox.VIMs)), func(kind string) bool { return slices.Contains(vnflcm.VIMTypeNames(kind), v.Type) })
+		wrong(isSandbox, fmt.Sprintf("vims[%d]", i), "has a type that sandbox.vims gives to the sandbox")
 	}
 	if _, err := c.Maintenance.window(); err != nil {
 		wrong(true, "maintenance", err.Error())
 	}
 	wrong(!c.onSandbox && len(c.Sandbox.VIMs)+len(c.Sandbox.Floating)+len(c.Sandbox.Ansible) > 0, "sandbox", "needs the flag -sandbox")
 	for _, id := range slices.Sorted(maps.Keys(c.Sandbox.VIMs)) {
-		kind := c.Sandbox.VIMs[id]
-		wrong(kind != openstack.VimTypeV1 && kind != openstack.VimTypeV2, "sandbox.vims."+id, "must be "+openstack.VimTypeV1+" or "+openstack.VimTypeV2)
+		names := vnflcm.VIMTypeNames(openstack.VimTypeV1)
+		wrong(!slices.Contains(names, c.Sandbox.VIMs[id]), "sandbox.vims."+id, "must be "+strings.Join(names, " or "))
 	}
 	return errors.Join(faults...)
 }

@@ -231,7 +231,9 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		c.Infra["sandbox"], dial = world, world.Dial
 		connections.Dial, connections.DialTrusted = world.Dial, world.Dial
 		for _, kind := range v.config.Sandbox.VIMs {
-			c.Infra[kind] = world
+			for _, name := range vnflcm.VIMTypeNames(kind) {
+				c.Infra[name] = world
+			}
 		}
 	}
 	connections.Dial, connections.DialTrusted = v.measured.commands.Dial(connections.Dial), v.measured.commands.Dial(connections.DialTrusted)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -120,7 +119,7 @@ func decoded[T any](text json.RawMessage) (T, error) {
 // machines is the VIM on which the machines are. A cluster that a driver has made of them may be beside it.
 func (t tackerV2) machines() (vnflcm.VimConnectionInfo, error) {
 	i := slices.IndexFunc(t.Instance.VIMs, func(v vnflcm.VimConnectionInfo) bool {
-		return strings.Contains(strings.ToUpper(v.VimType), "OPENSTACK")
+		return vnflcm.VIMTypeNames(v.VimType)[0] == "openstack"
 	})
 	if i < 0 {
 		return vnflcm.VimConnectionInfo{}, &vnflcm.ParamError{Path: "vnf_instance.vimConnectionInfo", Reason: "has no OpenStack"}
