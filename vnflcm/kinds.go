@@ -19,6 +19,7 @@ const (
 	kindDocument    = "document"
 	kindVIM         = "vim"
 	kindVIMDefault  = "vim-default"
+	kindVIMNotes    = "vim-notes"
 	kindRenewal     = "renewal"
 	kindRemovedVIM  = "vim-removed"
 	kindExpiry      = "certificates"
@@ -54,6 +55,8 @@ func contentOf(kind string) any {
 		return new(vimRecord)
 	case kindVIMDefault, kindAdoption:
 		return new(string)
+	case kindVIMNotes:
+		return new(vimNotes)
 	case kindRemovedVIM:
 		return new(removedVIM)
 	case kindRenewal:

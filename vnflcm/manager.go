@@ -40,8 +40,12 @@ type Config struct {
 	NewID func() string
 
 	// KnownVIMs are put into the registry by New, before operations are taken up. The first one that requests
-	// without a tenant may use becomes their default.
+	// without a tenant may use becomes their default. Clients of an API cannot change them (VIMRegistry).
 	KnownVIMs VimConnections
+	// KnownVIMsSource says where KnownVIMs come from, for the errors of clients that try to change them, such as the name of a file. A VIM
+	// that KnownVIMs no longer have stays registered, and can be changed after New with the same source. Default: "the configuration of
+	// the program"; then New without KnownVIMs leaves everything as it is.
+	KnownVIMsSource string
 
 	// Limit is how many operations this process works on at once. It leaves further ones to other processes, or until it has room.
 	// Default 64. With a Runner, its engine sets the limit.
@@ -145,7 +149,11 @@ func (m *Manager) putKnownVIMs(ctx context.Context) error {
 			return fmt.Errorf("KnownVIMs[%d]: %w", i, err)
 		}
 	}
-	return nil
+	own, stored := m.vims.(*storeVIMs)
+	if !stored || len(m.cfg.KnownVIMs) == 0 && m.cfg.KnownVIMsSource == "" {
+		return nil
+	}
+	return own.putKnown(ctx, m.cfg.KnownVIMs, cmp.Or(m.cfg.KnownVIMsSource, "the configuration of the program"))
 }
 
 // open makes the records of the Store, and fills in the related defaults.

@@ -25,7 +25,8 @@ type storeVIMs struct {
 // vimRecord is the stored form of an entry of the registry.
 type vimRecord struct {
 	VimConnectionInfo
-	Instance string `json:"instance,omitempty"` // whose operation has registered the entry; empty: the operator has
+	// Instance is the VNF instance whose operation has registered the entry, or registeredByAPI; empty: the operator has.
+	Instance string `json:"instance,omitempty"`
 	Owner    string `json:"tenant,omitempty"`
 	// Sharing is nil in records of versions without tenants. If the owner of the entry cannot be found out, it stays nil: only instances
 	// without tenant may use the entry then, and "" counts as its owner.
@@ -176,6 +177,15 @@ func (v *storeVIMs) Get(ctx context.Context, tenant, vimID string) (VimConnectio
 
 // List returns the readable entries and an ErrUnreadable that names the other ones.
 func (v *storeVIMs) List(ctx context.Context) (out []VimConnectionInfo, err error) {
+	list, err := v.all(ctx)
+	for _, rec := range list {
+		out = append(out, rec.entry())
+	}
+	return out, err
+}
+
+// all returns the records of the readable entries with their owners, and an ErrUnreadable that names the other ones.
+func (v *storeVIMs) all(ctx context.Context) (out []vimRecord, err error) {
 	var faults []error
 	once := sync.OnceValues(func() (registrants, error) { return v.registrants(ctx) })
 	find := func(context.Context) (registrants, error) { return once() }
@@ -190,7 +200,7 @@ func (v *storeVIMs) List(ctx context.Context) (out []VimConnectionInfo, err erro
 			if rec, err = v.withOwner(ctx, rec, find); err != nil {
 				return err
 			}
-			out = append(out, rec.entry())
+			out = append(out, rec)
 		}
 		return nil
 	})

@@ -80,10 +80,13 @@ func idsOf(list []*instanceRecord) (ids []string) {
 // usersOn returns the VNF instances on the VIMs that an instance has become.
 func (r *records) usersOn(ctx context.Context, cluster *instanceRecord) (vimUsers, error) {
 	all, err := r.usersOf(ctx, cluster.Tenant, cluster.RegisteredVIMs...)
-	seen := slices.DeleteFunc(slices.Clone(all), func(user *instanceRecord) bool {
-		return cluster.Tenant != "" && user.Tenant != cluster.Tenant
-	})
-	return vimUsers{ids: idsOf(seen), hidden: len(all) - len(seen)}, err
+	return usersSeenBy(cluster.Tenant, all), err
+}
+
+// usersSeenBy returns VNF instances on a VIM as a tenant may see them; "" sees all.
+func usersSeenBy(tenant string, all []*instanceRecord) vimUsers {
+	seen := slices.DeleteFunc(slices.Clone(all), func(user *instanceRecord) bool { return tenant != "" && user.Tenant != tenant })
+	return vimUsers{ids: idsOf(seen), hidden: len(all) - len(seen)}
 }
 
 // withCNFs is the attribute of additionalParams that agrees to terminate a cluster with the VNF instances on it. The Manager reads it:

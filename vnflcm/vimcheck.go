@@ -1,0 +1,56 @@
+package vnflcm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// VIMChecker is an InfraDriver that checks the connection of a VIM that a client registers or changes.
+type VIMChecker interface {
+	// CheckVIM logs in and changes nothing. It connects as for an operation on vim. Faults are *ParamError with the attribute:
+	// interfaceInfo.endpoint if the VIM does not answer, accessInfo if it refuses the login.
+	CheckVIM(ctx context.Context, vim VimConnectionInfo) error
+}
+
+// checkLimit is how long a check may take. Clients wait for the answer.
+const checkLimit = 30 * time.Second
+
+var errCheckOverdue = fmt.Errorf("no answer within %v", checkLimit)
+
+// check refuses a type without driver and, unless unchecked, a connection that the driver finds faults in. Texts are masked and bounded.
+func (r VIMRegistry) check(ctx context.Context, info VimConnectionInfo, unchecked bool) error {
+	driver := r.m.cfg.infra(info.VimType)
+	if driver == nil {
+		return &ParamError{Path: "vimType", Value: info.VimType, Reason: fmt.Sprintf("there is no driver for it, only for %q", sortedKeys(r.m.cfg.Infra))}
+	}
+	checker, able := driver.(VIMChecker)
+	if !able || unchecked {
+		return nil
+	}
+	limited, done := context.WithTimeoutCause(ctx, checkLimit, errCheckOverdue)
+	defer done()
+	err := logPanic(ctx, r.m.cfg.Logger, recovered(func() error { return checker.CheckVIM(limited, info) }))
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = &ParamError{Path: "interfaceInfo.endpoint", Reason: errCheckOverdue.Error()}
+	}
+	if err == nil || errors.Is(err, ErrProgramming) {
+		return err
+	}
+	mask := newMasker(info.secrets())
+	if !errors.Is(err, ErrInvalidRequest) {
+		return &ParamError{Path: "interfaceInfo.endpoint", Reason: mask.applyTo(err)}
+	}
+	return eachFault(err, func(fault *ParamError) {
+		fault.Value, fault.Reason = mask.apply(fault.Value), shorten(mask.apply(fault.Reason), maxText)
+	})
+}
+
+// secrets are the values of the connection that texts must not quote.
+func (v VimConnectionInfo) secrets() (found []string) {
+	for _, params := range []Params{v.InterfaceInfo, v.AccessInfo, v.Extra} {
+		found = append(found, params.secrets(nil, nil)...)
+	}
+	return found
+}
