@@ -58,6 +58,9 @@ type Options struct {
 	// Subscriptions serves /subscriptions. Package notify implements it and also sends the notifications. nil: the VNFM
 	// does not have the resource.
 	Subscriptions Subscriptions
+	// VIMs serves Tacker's registry of VIMs below /v1.0/vims. vnflcm.VIMRegistry implements it. nil: the VNFM does not have the
+	// resource.
+	VIMs VIMs
 
 	// APIRoot is the beginning of every URI in an answer, such as https://vnfm.example.com:9890. Set it if clients
 	// reach the server through a proxy. Default: the scheme and the Host header of each request.
@@ -78,7 +81,7 @@ type Options struct {
 
 // NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
 // /vnflcm/v2 version 2 (SOL003 v3.3.1). Below /preview/v1 it answers what an operation would do, which ETSI has no resource
-// for. Below /maintenance/v1 it has tasks that maintain a VNF, and when its certificates end, which ETSI has no resource for either. Every
+// for. Below /v1.0/vims it has Tacker's registry of VIMs (Options.VIMs). Below /maintenance/v1 it has tasks that maintain a VNF, and when its certificates end, which ETSI has no resource for either. Every
 // error is answered with ProblemDetails (see WriteProblem).
 //
 // The handler limits the size of requests, but not their time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of
@@ -149,6 +152,9 @@ func (o Options) routes() []route {
 	// A preview changes nothing. It needs the role of the operation because drivers ask the VIM that the body names.
 	add(previewPrefix, nil, RoleOperator, previewResources)
 	add(maintenancePrefix, nil, RoleOperator, maintenanceResources)
+	if o.VIMs != nil {
+		add(vimsPrefix, nil, RoleAdmin, vimResources)
+	}
 	return list
 }
 

@@ -32,6 +32,8 @@ const (
 	instance
 	operation
 	subscription
+	vim
+	vims     // a list without the parameters of SOL003
 	creation // of a document, whose body may name what belongs to another tenant
 )
 
@@ -81,6 +83,14 @@ var isolation = map[string]struct {
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {names: instance, body: `{}`},
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {names: instance, body: `{}`},
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
+
+	"POST /v1.0/vims":        {names: creation},
+	"POST /v1.0/vims.json":   {names: creation},
+	"GET /v1.0/vims":         {names: vims},
+	"GET /v1.0/vims.json":    {names: vims},
+	"GET /v1.0/vims/{id}":    {names: vim},
+	"PUT /v1.0/vims/{id}":    {names: vim, body: `{"vim":{"name":"stolen","auth_cred":{"password":"p"},"is_default":true}}`},
+	"DELETE /v1.0/vims/{id}": {names: vim},
 }
 
 // own are the things of one tenant.
@@ -134,7 +144,7 @@ type readCounter struct {
 }
 
 func (s *readCounter) Get(ctx context.Context, kind, id string) (store.Record, error) {
-	if slices.Contains([]string{"instance", "operation", "vim", "vim-default", "vim-removed", "document"}, kind) {
+	if slices.Contains([]string{"instance", "operation", "vim", "vim-default", "vim-notes", "vim-removed", "document"}, kind) {
 		s.mu.Lock()
 		s.read = append(s.read, kind)
 		s.mu.Unlock()
@@ -162,6 +172,7 @@ func newTenants(t *testing.T, sends bool) *tenants {
 		return sol003.Principal{Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}, nil
 	}}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
 		n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
+		o.VIMs = m.VIMRegistry()
 		if o.Subscriptions = n; sends {
 			send(t, n)
 		}
@@ -223,6 +234,8 @@ func (x *tenants) read(o *own) map[string]string {
 			out[uri] = x.send("GET", uri, "", 200, "X-Tenant", o.tenant).body
 		}
 	}
+	uri := "/v1.0/vims/" + o.vim
+	out[uri] = x.send("GET", uri, "", 200, "X-Tenant", o.tenant).body
 	return out
 }
 
@@ -269,7 +282,9 @@ func TestIsolation(t *testing.T) {
 				x.wantNothingOf(other, r, x.as(who.tenant, method, pattern, "", http.Header{}))
 			case list:
 				x.wantNoItems(who, other, pattern)
-			case instance, operation, subscription:
+			case vims:
+				x.wantNoVIMs(who, other, pattern)
+			case instance, operation, subscription, vim:
 				x.wantUnknown(who, other, method, pattern, row.names, row.body)
 			case creation: // see the other tests
 			}
@@ -295,7 +310,7 @@ func (x *tenants) wantNothingOf(other *own, what, answer string) {
 func (x *tenants) wantUnknown(who, other *own, method, pattern string, names foreign, body string) {
 	x.t.Helper()
 	const unknown = "00000000-0000-4000-8000-ffffffffffff"
-	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions}[names]
+	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions, vim: {other.vim}}[names]
 	for _, header := range headers() {
 		for _, sent := range []string{body, "", "{", "{}", `{"vimConnectionInfo":[{"vimId":"` + other.vim + `"}],"unknown":1}`} {
 			var answers []string
@@ -310,6 +325,18 @@ func (x *tenants) wantUnknown(who, other *own, method, pattern string, names for
 				}
 			}
 		}
+	}
+}
+
+// wantNoVIMs reads the list with every filter.
+func (x *tenants) wantNoVIMs(who, other *own, uri string) {
+	x.t.Helper()
+	for _, query := range []string{"", "?id=" + other.vim, "?name=" + other.vim, "?tenant_id=" + other.tenant, "?type=toy&fields=id&fields=auth_url", "?is_default=False", "?id=" + other.vim + "&id=" + who.vim} {
+		answer := x.as(who.tenant, "GET", uri+query, "", http.Header{})
+		if !strings.HasPrefix(answer, "200") {
+			x.t.Errorf("GET %s: %s", uri+query, answer)
+		}
+		x.wantNothingOf(other, "GET "+uri+query, answer)
 	}
 }
 

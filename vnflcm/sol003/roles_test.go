@@ -60,6 +60,14 @@ var neededRoles = map[string]sol003.Role{
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     sol003.RoleOperator,
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": sol003.RoleOperator,
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        sol003.RoleReader,
+
+	"POST /v1.0/vims":        sol003.RoleAdmin,
+	"POST /v1.0/vims.json":   sol003.RoleAdmin,
+	"GET /v1.0/vims":         sol003.RoleReader,
+	"GET /v1.0/vims.json":    sol003.RoleReader,
+	"GET /v1.0/vims/{id}":    sol003.RoleReader,
+	"PUT /v1.0/vims/{id}":    sol003.RoleAdmin,
+	"DELETE /v1.0/vims/{id}": sol003.RoleAdmin,
 }
 
 // TestRoles sends every request with every role. A request whose role does not suffice is answered before anything is looked up.
@@ -79,7 +87,7 @@ func TestRoles(t *testing.T) {
 				continue
 			}
 			answers := map[string]bool{}
-			for _, id := range slices.Concat([]string{"00000000-0000-4000-8000-ffffffffffff"}, x.a.instances, x.a.operations, x.a.subscriptions) {
+			for _, id := range slices.Concat([]string{"00000000-0000-4000-8000-ffffffffffff"}, x.a.instances, x.a.operations, x.a.subscriptions, []string{x.a.vim}) {
 				answers[x.withRole(role, method, pattern, id)] = true
 			}
 			for answer := range answers {
