@@ -57,6 +57,7 @@
 //     mgmt/kubespray
 //   - [ServedCertificateReader] reads the same without a login, from TLS handshakes, once a day: mgmt/kubeadm, mgmt/kubespray
 //   - [VIMRenewer] is a MgmtDriver that makes new credentials for a VIM that it has registered: mgmt/kubeadm, mgmt/kubespray
+//   - [VIMChecker] is an InfraDriver that checks the login of a VIM that a client registers: infra/openstack, infra/kubernetes
 //   - [store.Store] keeps sealed records with versions, and applies batches atomically: store.NewMemory, store/sqlite, store/postgres
 //   - [Packages] opens VNF packages by VNFD id, once per content: DirPackages, PackagesFunc
 //   - [VIMs] resolves a vimId to an address and credentials: a registry in the Store

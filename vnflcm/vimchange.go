@@ -100,7 +100,7 @@ func (rec vimRecord) changed(req VIMRequest) (vimRecord, error) {
 	return rec.holding(next), err
 }
 
-// replacing returns a registered connection with the attributes of a request. If one that is no login changes, the login is that of the request
+// replacing returns a registered connection with the attributes of a request. If an attribute other than the login changes, the login comes from the request
 // alone: a stored secret is sent to the stored address under the stored settings only.
 func (v VimConnectionInfo) replacing(given VimConnectionInfo) (out VimConnectionInfo, onlyLogin bool, err error) {
 	stored, err1 := v.sections()

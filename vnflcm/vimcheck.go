@@ -10,12 +10,14 @@ import (
 // VIMChecker is an InfraDriver that checks the connection of a VIM that a client registers or changes.
 type VIMChecker interface {
 	// CheckVIM logs in and changes nothing. It connects as for an operation on vim. Faults are *ParamError with the attribute:
-	// interfaceInfo.endpoint if the VIM does not answer, accessInfo if it refuses the login.
+	// vimConnectionInfo.interfaceInfo.endpoint if the VIM does not answer, vimConnectionInfo.accessInfo if it refuses the login.
 	CheckVIM(ctx context.Context, vim VimConnectionInfo) error
 }
 
 // checkLimit is how long a check may take. Clients wait for the answer.
 const checkLimit = 30 * time.Second
+
+const checkedEndpoint = "vimConnectionInfo.interfaceInfo.endpoint"
 
 var errCheckOverdue = fmt.Errorf("no answer within %v", checkLimit)
 
@@ -33,14 +35,14 @@ func (r VIMRegistry) check(ctx context.Context, info VimConnectionInfo, unchecke
 	defer done()
 	err := logPanic(ctx, r.m.cfg.Logger, recovered(func() error { return checker.CheckVIM(limited, info) }))
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		err = &ParamError{Path: "interfaceInfo.endpoint", Reason: errCheckOverdue.Error()}
+		err = &ParamError{Path: checkedEndpoint, Reason: errCheckOverdue.Error()}
 	}
 	if err == nil || errors.Is(err, ErrProgramming) {
 		return err
 	}
 	mask := newMasker(info.secrets())
 	if !errors.Is(err, ErrInvalidRequest) {
-		return &ParamError{Path: "interfaceInfo.endpoint", Reason: mask.applyTo(err)}
+		return &ParamError{Path: checkedEndpoint, Reason: mask.applyTo(err)}
 	}
 	return eachFault(err, func(fault *ParamError) {
 		fault.Value, fault.Reason = mask.apply(fault.Value), shorten(mask.apply(fault.Reason), maxText)

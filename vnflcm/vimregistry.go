@@ -82,6 +82,28 @@ func (r VIMRegistry) List(ctx context.Context, tenant string) ([]*VIM, error) {
 	return out, errors.Join(err, errNotes)
 }
 
+// InUse counts the VNF instances on entries that a tenant sees, by vimId. On the entries of other owners it counts those of the tenant alone.
+func (r VIMRegistry) InUse(ctx context.Context, tenant string, list []*VIM) (map[string]int, error) {
+	out, seen := map[string]int{}, map[string]*VIM{}
+	for _, vim := range list {
+		seen[vim.VimID] = vim
+	}
+	err := r.m.records.EachPage(ctx, store.Query{Kind: kindInstance}, func(page []store.Record) error {
+		for _, stored := range page {
+			inst := new(instanceRecord)
+			if r.m.records.Open(stored, inst) != nil {
+				continue // as in usersOf
+			}
+			vim := seen[inst.vimID()]
+			if vim != nil && inst.isOnEntryOf(vim.Tenant) && (tenant == "" || tenant == vim.Tenant || tenant == inst.Tenant) {
+				out[vim.VimID]++
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
 // isDefault reports whether an entry is the default of a tenant for its type; of its owner for "".
 func (v *storeVIMs) isDefault(ctx context.Context, tenant string, rec vimRecord) (bool, error) {
 	vimID, err := v.defaultIDOf(ctx, cmp.Or(tenant, rec.Owner), rec.VimType)

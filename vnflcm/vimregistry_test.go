@@ -255,6 +255,11 @@ func TestDeleteVIMInUse(t *testing.T) {
 		x.wait(opID, err, vnflcm.Completed)
 		users[tenant] = id
 	}
+	for tenant, want := range map[string]int{"a": 2, "b": 1, "": 2, "c": 0} {
+		if used, err := x.VIMRegistry().InUse(t.Context(), tenant, []*vnflcm.VIM{vim}); err != nil || used[vim.VimID] != want {
+			t.Errorf("tenant %q sees %d VNF instances on the VIM, %v", tenant, used[vim.VimID], err)
+		}
+	}
 	err = x.VIMRegistry().Delete(t.Context(), "a", vim.VimID)
 	wantIs(t, err, vnflcm.ErrState)
 	if text := fmt.Sprint(err); !strings.Contains(text, users["a"]) || strings.Contains(text, users["b"]) || !strings.Contains(text, "1 VNF instances of other tenants") {
@@ -435,8 +440,8 @@ func TestCheckOfVIM(t *testing.T) {
 			text   string
 		}{
 			"refused": {answer: &vnflcm.ParamError{Path: "accessInfo", Reason: "refused: hunter2 " + strings.Repeat("x", 1<<20)}, want: []string{"accessInfo"}, text: "refused: ***"},
-			"failed":  {answer: errors.New("connection reset after hunter2"), want: []string{"interfaceInfo.endpoint"}, text: "connection reset after ***"},
-			"silent":  {hang: true, want: []string{"interfaceInfo.endpoint"}, text: "no answer within 30s"},
+			"failed":  {answer: errors.New("connection reset after hunter2"), want: []string{"vimConnectionInfo.interfaceInfo.endpoint"}, text: "connection reset after ***"},
+			"silent":  {hang: true, want: []string{"vimConnectionInfo.interfaceInfo.endpoint"}, text: "no answer within 30s"},
 		} {
 			answer, hang = c.answer, c.hang
 			_, err := x.VIMRegistry().Register(t.Context(), "", request)

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// VIMs is the part of vnflcm.VIMRegistry that the handler uses. A tenant is that of the sender; "" sees and changes all entries.
+// VIMs is the part of vnflcm.VIMRegistry that the handler uses. The tenant comes from the sender; "" sees and changes all entries.
 type VIMs interface {
 	List(ctx context.Context, tenant string) ([]*vnflcm.VIM, error)
 	Get(ctx context.Context, tenant, vimID string) (*vnflcm.VIM, error)
