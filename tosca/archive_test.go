@@ -109,3 +109,26 @@ func TestIntegrity(t *testing.T) {
 		t.Errorf("unsigned where a signature is required: %v", err)
 	}
 }
+
+// TestVNFDFiles lists the files that a descriptor consists of, without the bundled definitions that it imports.
+func TestVNFDFiles(t *testing.T) {
+	t.Parallel()
+	want := []string{"Definitions/k8s_cluster_top.vnfd.yaml", "Definitions/k8s_cluster_types.yaml", "Definitions/k8s_cluster_df_simple.yaml",
+		"Definitions/k8s_cluster_df_complex.yaml"}
+	if diff := cmp.Diff(want, open(t, sample).VNFDFiles()); diff != "" {
+		t.Error(diff)
+	}
+	cache := tosca.NewCache(1)
+	for range 2 { // the second package is one that the cache has parsed
+		p, err := cache.Open(t.Context(), tosca.File(sample))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, p.VNFDFiles()); diff != "" {
+			t.Errorf("from a cache:\n%s", diff)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

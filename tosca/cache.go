@@ -49,6 +49,7 @@ type model struct {
 	parsed   bool
 	strict   bool // as the options of the Cache have it
 	vnfd     *VNFD
+	files    []string
 	warnings problem.List
 }
 
@@ -163,7 +164,7 @@ func (c *Cache) readEntry(ctx context.Context, e *cached, read func(*cached) err
 	if err := read(e); err != nil {
 		return nil, err
 	}
-	return &Package{Archive: e.archive, vnfd: e.model.vnfd, warnings: e.model.warnings}, nil
+	return &Package{Archive: e.archive, vnfd: e.model.vnfd, files: e.model.files, warnings: e.model.warnings}, nil
 }
 
 // read computes the digest of the package, and parses the descriptor unless the descriptor of a package with the same
@@ -227,7 +228,7 @@ func (c *Cache) parse(ctx context.Context, e *cached, s settings) error {
 		e.model = m
 		c.mu.Unlock()
 	}
-	m.parsed, m.strict, m.vnfd, m.warnings = true, s.strict, p.vnfd, p.warnings
+	m.parsed, m.strict, m.vnfd, m.files, m.warnings = true, s.strict, p.vnfd, p.files, p.warnings
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
@@ -18,6 +19,7 @@ import (
 type Package struct {
 	*csar.Archive
 	vnfd     *VNFD
+	files    []string // of the VNFD
 	warnings problem.List
 	giveBack func() error // to the Cache that keeps the package open; nil without one
 }
@@ -67,6 +69,7 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
+	p.files = docs.Files()
 	types := grammar.NewTypes(docs, r)
 	grammar.Validate(docs, types, s.quirks(), r)
 	if s.descriptor != "" {
@@ -94,6 +97,10 @@ func (p *Package) Close() error {
 // VNFD returns the parsed descriptor. It is shared: do not change it. It is nil for descriptors that are accepted only
 // because of AnyDescriptor or Describing.
 func (p *Package) VNFD() *VNFD { return p.vnfd }
+
+// VNFDFiles returns the paths of the files that the VNFD consists of: the entry definitions first, then the files of the
+// package that they import. Imported definitions of ETSI that are not in the package are left out.
+func (p *Package) VNFDFiles() []string { return slices.Clone(p.files) }
 
 // Warnings returns the faults that did not prevent opening the package, sorted by position: faults of the archive
 // (Verify and Digest may add some) and faults of the VNFD.

@@ -37,6 +37,16 @@ type Set struct {
 // Entry is the file that the package names as its entry definitions.
 func (s *Set) Entry() Document { return s.All[0] }
 
+// Files returns the paths of the documents that are in the package.
+func (s *Set) Files() (names []string) {
+	for _, d := range s.All {
+		if !d.Bundled {
+			names = append(names, d.File)
+		}
+	}
+	return names
+}
+
 // Source is where the files come from: a csar.Archive.
 type Source interface {
 	// Locate resolves a path in a file of folder dir, "" if the file does not exist.
