@@ -207,13 +207,14 @@ func faults(err error) (out []error) {
 	return out
 }
 
-// accepts reports whether an Accept header allows application/json: the most specific range that covers it decides
+// accepts reports whether an Accept header allows a media type: the most specific range that covers it decides
 // (RFC 9110 12.5.1). No header allows everything.
-func accepts(header []string) bool {
+func accepts(header []string, media string) bool {
 	if strings.TrimSpace(strings.Join(header, "")) == "" {
 		return true
 	}
-	ranges := []string{"*/*", "application/*", mediaJSON}
+	kind, _, _ := strings.Cut(media, "/")
+	ranges := []string{"*/*", kind + "/*", media}
 	best, allowed := -1, false
 	for each := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		name, params, err := mime.ParseMediaType(each)
@@ -226,4 +227,10 @@ func accepts(header []string) bool {
 		}
 	}
 	return allowed
+}
+
+func (c *call) accept() []string { return c.r.Header.Values("Accept") }
+
+func notAcceptable(media ...string) error {
+	return &statusError{status: http.StatusNotAcceptable, detail: "the answer is " + strings.Join(media, " or ")}
 }

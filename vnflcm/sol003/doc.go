@@ -1,4 +1,4 @@
-// Package sol003 serves the VNF lifecycle management API of a VNFM (ETSI GS NFV-SOL 003) over HTTP.
+// Package sol003 serves the APIs of a VNFM for VNF lifecycle management and VNF packages (ETSI GS NFV-SOL 003) over HTTP.
 //
 // To serve a Manager to clients with a certificate:
 //

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -62,6 +63,13 @@ type Options struct {
 	// resource.
 	VIMs VIMs
 
+	// Packages serves /vnfpkgm: version 1 (SOL003 and SOL005 v2.6.1) to onboard, change and read VNF packages, version 2 (SOL003 v3.3.1)
+	// to read them. *onboarding.Repository implements it. nil: the VNFM does not have the resources.
+	Packages Packages
+	// Stall bounds an upload or a download that stands still: it is cut when less than 64 KiB have moved within this time. It
+	// takes the place of ReadTimeout and WriteTimeout of the http.Server. Default one minute.
+	Stall time.Duration
+
 	// APIRoot is the beginning of every URI in an answer, such as https://vnfm.example.com:9890. Set it if clients
 	// reach the server through a proxy. Default: the scheme and the Host header of each request.
 	APIRoot string
@@ -109,6 +117,7 @@ func (o Options) complete() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Stall = cmp.Or(max(o.Stall, 0), time.Minute)
 	o.Challenge, o.PageSize, o.MaxBody = cmp.Or(o.Challenge, "Bearer"), cmp.Or(max(o.PageSize, 0), 100), cmp.Or(max(o.MaxBody, 0), 1<<20)
 	o.APIRoot = strings.TrimSuffix(o.APIRoot, "/")
 	return o, nil
@@ -120,6 +129,8 @@ type route struct {
 	api     *apiVersion // nil outside of the versions
 	changes Role        // that methods other than GET and HEAD need
 	methods methods
+	// isContent: the resource is a file, and checks Accept itself.
+	isContent bool
 }
 
 // check refuses a request whose sender lacks the role that its method needs.
@@ -136,18 +147,21 @@ func (r route) check(method string, who Principal) error {
 
 // routes returns what the handler serves. The role is the one that changes need.
 func (o Options) routes() []route {
-	list := []route{{"/", nil, RoleOperator, nil}, {"/vnflcm" + apiVersionsPath, nil, RoleOperator, methods{http.MethodGet: (*call).apiVersions}}}
+	list := []route{{pattern: "/", changes: RoleOperator}, {pattern: "/vnflcm" + apiVersionsPath, changes: RoleOperator, methods: methods{http.MethodGet: (*call).apiVersions}}}
 	add := func(prefix string, api *apiVersion, changes Role, served map[string]methods) {
 		for pattern, m := range served {
-			list = append(list, route{prefix + pattern, api, changes, m})
+			list = append(list, route{pattern: prefix + pattern, api: api, changes: changes, methods: m})
 		}
 	}
 	for _, api := range []*apiVersion{version1, version2} {
-		list = append(list, route{api.prefix() + "/", api, RoleOperator, nil})
+		list = append(list, route{pattern: api.prefix() + "/", api: api, changes: RoleOperator})
 		add(api.prefix(), api, RoleOperator, resources)
 		if o.Subscriptions != nil {
 			add(api.prefix(), api, RoleOperator, subscriptionResources)
 		}
+	}
+	if o.Packages != nil {
+		list = append(list, packageRoutes()...)
 	}
 	// A preview changes nothing. It needs the role of the operation because drivers ask the VIM that the body names.
 	add(previewPrefix, nil, RoleOperator, previewResources)
@@ -164,8 +178,9 @@ type handler struct {
 	mux     *http.ServeMux
 }
 
-// apiVersion is a version of the API.
+// apiVersion is a version of an API.
 type apiVersion struct {
+	api           string // the first segment of its paths
 	major, number string
 	instance      func(*vnflcm.VnfInstance) ([]byte, error)
 	operation     func(*vnflcm.VnfLcmOpOcc) ([]byte, error)
@@ -173,11 +188,16 @@ type apiVersion struct {
 
 // The limits are those of OpenStack Tacker for the same documents.
 var (
-	version1 = &apiVersion{"v1", "1.3.0", marshalInstanceV1, marshalOperationV1}
-	version2 = &apiVersion{"v2", "2.0.0", MarshalInstanceV2, MarshalOperationV2}
+	version1 = &apiVersion{"vnflcm", "v1", "1.3.0", marshalInstanceV1, marshalOperationV1}
+	version2 = &apiVersion{"vnflcm", "v2", "2.0.0", MarshalInstanceV2, MarshalOperationV2}
+	// Of packages.
+	packages1 = &apiVersion{api: "vnfpkgm", major: "v1", number: "1.2.0"}
+	packages2 = &apiVersion{api: "vnfpkgm", major: "v2", number: "2.1.0"}
+
+	allVersions = []*apiVersion{version1, version2, packages1, packages2}
 )
 
-func (v *apiVersion) prefix() string { return "/vnflcm/" + v.major }
+func (v *apiVersion) prefix() string { return "/" + v.api + "/" + v.major }
 
 // methods maps the HTTP methods of a resource to their functions.
 type methods map[string]func(*call) error
@@ -250,7 +270,7 @@ const maxQuery = 16 << 10
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for _, api := range []*apiVersion{version1, version2} {
+	for _, api := range allVersions {
 		if strings.HasPrefix(r.URL.Path, api.prefix()+"/") {
 			w.Header().Set("Version", api.number) // also of a 401
 		}
@@ -288,7 +308,7 @@ func (c *call) serve(served route) error {
 		return err
 	}
 	// The answers to PATCH and DELETE are empty: Tacker's client accepts only application/merge-patch+json for a PATCH.
-	if hasDocument := method != http.MethodPatch && method != http.MethodDelete; hasDocument && !accepts(c.r.Header.Values("Accept")) {
+	if hasDocument := !served.isContent && method != http.MethodPatch && method != http.MethodDelete; hasDocument && !accepts(c.accept(), mediaJSON) {
 		return &statusError{status: http.StatusNotAcceptable, detail: "documents are application/json"}
 	}
 	return answer(c)
@@ -313,9 +333,16 @@ func (c *call) apiVersions() error {
 		Version      string `json:"version"`
 		IsDeprecated bool   `json:"isDeprecated"`
 	}
-	prefix, versions := c.root()+"/vnflcm", []version{{Version: version1.number}, {Version: version2.number}}
+	name, _, _ := strings.Cut(c.r.URL.Path[1:], "/")
+	prefix := c.root() + "/" + name
 	if c.api != nil {
-		prefix, versions = c.root()+c.api.prefix(), []version{{Version: c.api.number}}
+		prefix = c.root() + c.api.prefix()
+	}
+	var versions []version
+	for _, api := range allVersions {
+		if api.api == name && (c.api == nil || c.api == api) {
+			versions = append(versions, version{Version: api.number})
+		}
 	}
 	return c.document(http.StatusOK, struct {
 		URIPrefix   string    `json:"uriPrefix"`

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
@@ -34,6 +35,8 @@ const (
 	subscription
 	vim
 	vims     // a list without the parameters of SOL003
+	pack     // a VNF package
+	vnfd     // the id of the VNFD of one
 	creation // of a document, whose body may name what belongs to another tenant
 )
 
@@ -84,13 +87,34 @@ var isolation = map[string]struct {
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {names: instance, body: `{}`},
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
 
-	"POST /v1.0/vims":        {names: creation},
-	"POST /v1.0/vims.json":   {names: creation},
-	"GET /v1.0/vims":         {names: vims},
-	"GET /v1.0/vims.json":    {names: vims},
-	"GET /v1.0/vims/{id}":    {names: vim},
-	"PUT /v1.0/vims/{id}":    {names: vim, body: `{"vim":{"name":"stolen","auth_cred":{"password":"p"},"is_default":true}}`},
-	"DELETE /v1.0/vims/{id}": {names: vim},
+	"POST /v1.0/vims":                                    {names: creation},
+	"POST /v1.0/vims.json":                               {names: creation},
+	"GET /v1.0/vims":                                     {names: vims},
+	"GET /v1.0/vims.json":                                {names: vims},
+	"GET /v1.0/vims/{id}":                                {names: vim},
+	"PUT /v1.0/vims/{id}":                                {names: vim, body: `{"vim":{"name":"stolen","auth_cred":{"password":"p"},"is_default":true}}`},
+	"DELETE /v1.0/vims/{id}":                             {names: vim},
+	"GET /vnfpkgm/api_versions":                          {names: common},
+	"GET /vnfpkgm/{v}/api_versions":                      {names: common},
+	"POST /vnfpkgm/{v}/vnf_packages":                     {names: creation},
+	"GET /vnfpkgm/{v}/vnf_packages":                      {names: list},
+	"GET /vnfpkgm/{v}/vnf_packages/{id}":                 {names: pack},
+	"PATCH /vnfpkgm/{v}/vnf_packages/{id}":               {names: pack, body: `{"operationalState":"DISABLED"}`},
+	"DELETE /vnfpkgm/{v}/vnf_packages/{id}":              {names: pack},
+	"PUT /vnfpkgm/{v}/vnf_packages/{id}/package_content": {names: pack, body: "a package"},
+	"POST /vnfpkgm/{v}/vnf_packages/{id}/package_content/upload_from_uri":  {names: pack, body: `{"addressInformation":"https://example.com/"}`},
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/package_content":                   {names: pack},
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/vnfd":                              {names: pack},
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/manifest":                          {names: pack},
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/artifacts":                         {names: pack},
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/artifacts/{path...}":               {names: pack},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages":                              {names: list},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}":                     {names: vnfd},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/package_content":     {names: vnfd},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/vnfd":                {names: vnfd},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/manifest":            {names: vnfd},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/artifacts":           {names: vnfd},
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/artifacts/{path...}": {names: vnfd},
 }
 
 // own are the things of one tenant.
@@ -98,7 +122,9 @@ type own struct {
 	tenant                string
 	instances, operations []string // ids; the last operation is FAILED_TEMP
 	subscriptions         []string
+	packages              []string // the first one is ONBOARDED, the second one CREATED
 	vim, vnfd             string
+	packed                string // the id of the VNFD of the first package
 	notifications         *subscriber
 	documents             map[string]string // the document at each URI
 }
@@ -119,6 +145,7 @@ func rowsOf[R any](t *testing.T, o sol003.Options, table map[string]R) map[strin
 		name := r
 		for _, api := range versions {
 			name = strings.Replace(name, "/vnflcm/"+api+"/", "/vnflcm/{v}/", 1)
+			name = strings.Replace(name, "/vnfpkgm/"+api+"/", "/vnfpkgm/{v}/", 1)
 		}
 		used[name] = true
 		row, exists := table[name]
@@ -166,20 +193,24 @@ func newTenants(t *testing.T, sends bool) *tenants {
 	t.Helper()
 	x := &tenants{reads: &readCounter{Store: store.NewMemory()}}
 	dir := t.TempDir()
-	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) {
-		c.Store, c.Packages = x.reads, vnflcm.DirPackages(dir)
-	}, sol003.Options{PageSize: 1, Authorize: func(r *http.Request) (sol003.Principal, error) {
+	packages, err := onboarding.New(filepath.Join(dir, "onboarded"), onboarding.Options{Further: vnflcm.DirPackages(filepath.Join(dir, "folders")), MinFree: 1})
+	must(t, err)
+	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) { c.Store, c.Packages = x.reads, packages }, sol003.Options{PageSize: 1, Authorize: func(r *http.Request) (sol003.Principal, error) {
 		return sol003.Principal{Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}, nil
 	}}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
 		n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
 		o.VIMs = m.VIMRegistry()
+		o.Packages = packages
 		if o.Subscriptions = n; sends {
 			send(t, n)
 		}
 		x.options = *o
 		return m
 	})
-	must(t, os.CopyFS(filepath.Join(dir, "toy"), toyPackage))
+	must(t, os.CopyFS(filepath.Join(dir, "folders", "toy"), toyPackage))
+	x.packages = packages
+	stop := x.runPackages()
+	defer stop()
 	x.a, x.b = &own{tenant: "tenant-a"}, &own{tenant: "tenant-b"}
 	for _, o := range []*own{x.a, x.b} {
 		o.vnfd = "00000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
@@ -187,7 +218,7 @@ func newTenants(t *testing.T, sends bool) *tenants {
 		for name, file := range toyPackage {
 			files[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(string(file.Data), toyVNFD, o.vnfd))}
 		}
-		must(t, os.CopyFS(filepath.Join(dir, "tenants", o.tenant, "toy"), files))
+		must(t, os.CopyFS(filepath.Join(dir, "folders", "tenants", o.tenant, "toy"), files))
 		o.notifications = newSubscriber(t, nil)
 		x.fill(o)
 	}
@@ -208,6 +239,13 @@ func (x *tenants) fill(o *own) {
 	}
 	o.vim = "10000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
 	must(x.t, x.VIMs().Put(x.t.Context(), vnflcm.VimConnectionInfo{VimID: o.vim, VimType: "toy", Tenant: o.tenant}))
+	o.packed = "20000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
+	for _, content := range [][]byte{csarOf(x.t, o.packed), nil} {
+		uri := x.newPackage(as...)
+		if o.packages = append(o.packages, id(uri)); content != nil {
+			x.upload(uri, content, "ONBOARDED", as...)
+		}
+	}
 	for _, state := range []vnflcm.OperationState{"", vnflcm.Completed, vnflcm.FailedTemp} {
 		instance := x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+o.vnfd+`","vnfInstanceName":"of `+o.tenant+`"}`, 201, as...).Header.Get("Location")
 		o.instances = append(o.instances, id(instance))
@@ -228,9 +266,9 @@ func (x *tenants) fill(o *own) {
 func (x *tenants) read(o *own) map[string]string {
 	x.t.Helper()
 	out := map[string]string{}
-	for kind, ids := range map[string][]string{"vnf_instances": o.instances, "vnf_lcm_op_occs": o.operations, "subscriptions": o.subscriptions} {
+	for kind, ids := range map[string][]string{"vnflcm/v2/vnf_instances": o.instances, "vnflcm/v2/vnf_lcm_op_occs": o.operations, "vnflcm/v2/subscriptions": o.subscriptions, "vnfpkgm/v1/vnf_packages": o.packages} {
 		for _, id := range ids {
-			uri := "/vnflcm/v2/" + kind + "/" + id
+			uri := "/" + kind + "/" + id
 			out[uri] = x.send("GET", uri, "", 200, "X-Tenant", o.tenant).body
 		}
 	}
@@ -241,7 +279,7 @@ func (x *tenants) read(o *own) map[string]string {
 
 // secrets are texts that only the tenant may see.
 func (o *own) secrets() []string {
-	return slices.Concat(o.instances, o.operations, o.subscriptions, []string{o.tenant, o.vim, o.vnfd, o.notifications.URL})
+	return slices.Concat(o.instances, o.operations, o.subscriptions, o.packages, []string{o.tenant, o.vim, o.vnfd, o.packed, o.notifications.URL})
 }
 
 // as sends a request of a tenant and returns its whole answer, without the date.
@@ -263,7 +301,7 @@ func (x *tenants) as(tenant, method, uri, body string, header http.Header) strin
 func headers() []http.Header {
 	return []http.Header{
 		{"Content-Type": {"application/json"}}, {"Content-Type": {"application/json"}, "If-Match": {"*"}}, {"Content-Type": {"application/json"}, "If-Match": {`"v2-1"`}},
-		{"Content-Type": {"application/json"}, "If-None-Match": {"*"}}, {"Content-Type": {"text/plain"}}, {"Content-Type": {"application/json"}, "Accept": {"text/plain"}},
+		{"Content-Type": {"application/json"}, "If-None-Match": {"*"}}, {"Content-Type": {"text/plain"}}, {"Content-Type": {"application/zip"}}, {"Content-Type": {"application/json"}, "Range": {"bytes=0-1"}}, {"Content-Type": {"application/json"}, "Accept": {"text/plain"}},
 		{"Content-Type": {"application/json"}, "Version": {"2.0.0"}},
 	}
 }
@@ -284,7 +322,7 @@ func TestIsolation(t *testing.T) {
 				x.wantNoItems(who, other, pattern)
 			case vims:
 				x.wantNoVIMs(who, other, pattern)
-			case instance, operation, subscription, vim:
+			case instance, operation, subscription, pack, vnfd, vim:
 				x.wantUnknown(who, other, method, pattern, row.names, row.body)
 			case creation: // see the other tests
 			}
@@ -310,7 +348,8 @@ func (x *tenants) wantNothingOf(other *own, what, answer string) {
 func (x *tenants) wantUnknown(who, other *own, method, pattern string, names foreign, body string) {
 	x.t.Helper()
 	const unknown = "00000000-0000-4000-8000-ffffffffffff"
-	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions, vim: {other.vim}}[names]
+	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions, pack: other.packages, vnfd: {other.packed}, vim: {other.vim}}[names]
+	pattern = strings.NewReplacer("{vnfdId}", "{id}", "{path...}", "Files/license.txt").Replace(pattern)
 	for _, header := range headers() {
 		for _, sent := range []string{body, "", "{", "{}", `{"vimConnectionInfo":[{"vimId":"` + other.vim + `"}],"unknown":1}`} {
 			var answers []string
@@ -452,7 +491,7 @@ func TestIsolationOfNotifications(t *testing.T) {
 	}
 	// The subscription of another tenant is no reason not to make an equal one.
 	again := x.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+x.a.notifications.URL+`/one"}`, 201, "X-Tenant", x.b.tenant)
-	x.wantNothingOf(&own{tenant: x.a.tenant, notifications: curious, subscriptions: x.a.subscriptions, vim: x.a.vim, vnfd: x.a.vnfd}, "a subscription", again.body)
+	x.wantNothingOf(&own{tenant: x.a.tenant, notifications: curious, subscriptions: x.a.subscriptions, vim: x.a.vim, vnfd: x.a.vnfd, packed: x.a.packed}, "a subscription", again.body)
 }
 
 // TestMostSubscriptions: each tenant can have 100 subscriptions, also when other tenants have more.

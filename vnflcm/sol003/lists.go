@@ -15,6 +15,9 @@ import (
 // markerParameter is the query parameter of the next page (SOL013 v2.6.1 5.4.2.3).
 const markerParameter = "nextpage_opaque_marker"
 
+// allRecords asks Tacker's API for packages for a list without pages.
+const allRecords = "all_records"
+
 var listParameters = []string{"filter", "all_fields", "fields", "exclude_fields", "exclude_default", markerParameter}
 
 // listQuery is the parsed query of a list request.
@@ -25,9 +28,9 @@ type listQuery struct {
 	after      string
 }
 
-// listQuery reads the query of a URI.
-func (c *call) listQuery(a attributes) (q listQuery, err error) {
-	if q.parameters, err = parseQuery(c.r.URL.RawQuery); err != nil {
+// listQuery reads the query of a URI. further names parameters beside those of every list.
+func (c *call) listQuery(a attributes, further ...string) (q listQuery, err error) {
+	if q.parameters, err = c.query(append(further, listParameters...)...); err != nil {
 		return q, err
 	}
 	if text, ok := q.parameters["filter"]; ok && text != "" {
@@ -49,10 +52,11 @@ func (c *call) listQuery(a attributes) (q listQuery, err error) {
 
 var errBadMarker = badRequest(markerParameter + ": is not that of a page")
 
-// parseQuery reads a query. url.ParseQuery rejects a semicolon, but clients send the semicolons of filters unescaped.
-func parseQuery(raw string) (map[string]string, error) {
+// query reads the query of the URI, which has only these parameters. url.ParseQuery rejects a semicolon, but clients send the
+// semicolons of filters unescaped.
+func (c *call) query(known ...string) (map[string]string, error) {
 	out := map[string]string{}
-	for pair := range strings.SplitSeq(raw, "&") {
+	for pair := range strings.SplitSeq(c.r.URL.RawQuery, "&") {
 		if pair == "" {
 			continue
 		}
@@ -65,7 +69,7 @@ func parseQuery(raw string) (map[string]string, error) {
 		if name == "exclude-fields" { // Tacker's client writes it so
 			name = "exclude_fields"
 		}
-		if !slices.Contains(listParameters, name) {
+		if !slices.Contains(known, name) {
 			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q", beginning(name)))
 		}
 		if _, twice := out[name]; twice {

@@ -63,7 +63,13 @@ func problemOf(err error) *vnflcm.ProblemDetails {
 	if ok {
 		return &vnflcm.ProblemDetails{Title: http.StatusText(own.status), Status: own.status, Detail: own.detail}
 	}
-	return vnflcm.Problem(shorten(err))
+	p := vnflcm.Problem(shorten(err))
+	for _, known := range packageStatuses {
+		if errors.Is(err, known.err) {
+			p.Status, p.Title = known.status, http.StatusText(known.status)
+		}
+	}
+	return p
 }
 
 // maxDetail is the length of the longest detail that is sent.

@@ -61,13 +61,34 @@ var neededRoles = map[string]sol003.Role{
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": sol003.RoleOperator,
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        sol003.RoleReader,
 
-	"POST /v1.0/vims":        sol003.RoleAdmin,
-	"POST /v1.0/vims.json":   sol003.RoleAdmin,
-	"GET /v1.0/vims":         sol003.RoleReader,
-	"GET /v1.0/vims.json":    sol003.RoleReader,
-	"GET /v1.0/vims/{id}":    sol003.RoleReader,
-	"PUT /v1.0/vims/{id}":    sol003.RoleAdmin,
-	"DELETE /v1.0/vims/{id}": sol003.RoleAdmin,
+	"POST /v1.0/vims":                                    sol003.RoleAdmin,
+	"POST /v1.0/vims.json":                               sol003.RoleAdmin,
+	"GET /v1.0/vims":                                     sol003.RoleReader,
+	"GET /v1.0/vims.json":                                sol003.RoleReader,
+	"GET /v1.0/vims/{id}":                                sol003.RoleReader,
+	"PUT /v1.0/vims/{id}":                                sol003.RoleAdmin,
+	"DELETE /v1.0/vims/{id}":                             sol003.RoleAdmin,
+	"GET /vnfpkgm/api_versions":                          sol003.RoleReader,
+	"GET /vnfpkgm/{v}/api_versions":                      sol003.RoleReader,
+	"POST /vnfpkgm/{v}/vnf_packages":                     sol003.RoleAdmin,
+	"GET /vnfpkgm/{v}/vnf_packages":                      sol003.RoleReader,
+	"GET /vnfpkgm/{v}/vnf_packages/{id}":                 sol003.RoleReader,
+	"PATCH /vnfpkgm/{v}/vnf_packages/{id}":               sol003.RoleAdmin,
+	"DELETE /vnfpkgm/{v}/vnf_packages/{id}":              sol003.RoleAdmin,
+	"PUT /vnfpkgm/{v}/vnf_packages/{id}/package_content": sol003.RoleAdmin,
+	"POST /vnfpkgm/{v}/vnf_packages/{id}/package_content/upload_from_uri":  sol003.RoleAdmin,
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/package_content":                   sol003.RoleReader,
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/vnfd":                              sol003.RoleReader,
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/manifest":                          sol003.RoleReader,
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/artifacts":                         sol003.RoleReader,
+	"GET /vnfpkgm/{v}/vnf_packages/{id}/artifacts/{path...}":               sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages":                              sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}":                     sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/package_content":     sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/vnfd":                sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/manifest":            sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/artifacts":           sol003.RoleReader,
+	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/artifacts/{path...}": sol003.RoleReader,
 }
 
 // TestRoles sends every request with every role. A request whose role does not suffice is answered before anything is looked up.
@@ -87,7 +108,7 @@ func TestRoles(t *testing.T) {
 				continue
 			}
 			answers := map[string]bool{}
-			for _, id := range slices.Concat([]string{"00000000-0000-4000-8000-ffffffffffff"}, x.a.instances, x.a.operations, x.a.subscriptions, []string{x.a.vim}) {
+			for _, id := range slices.Concat([]string{"00000000-0000-4000-8000-ffffffffffff"}, x.a.instances, x.a.operations, x.a.subscriptions, x.a.packages, []string{x.a.vim}) {
 				answers[x.withRole(role, method, pattern, id)] = true
 			}
 			for answer := range answers {

@@ -27,7 +27,7 @@ import (
 type checker struct {
 	t       *testing.T
 	schemas map[string]*jsonschema.Schema
-	openapi routers.Router // nil without VNFKIT_CORPUS
+	openapi map[string]routers.Router // by API; empty without VNFKIT_CORPUS
 }
 
 // The files of the schemas, below vnflcm/testdata/sol003.
@@ -71,7 +71,10 @@ var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 
 // compileSchema compiles a schema. In the items of a list optional attributes may be missing (correctList).
 func compileSchema(file string, inList bool) (*jsonschema.Schema, error) {
-	text, err := os.ReadFile(filepath.Join("..", "testdata", "sol003", file)) //nolint:gosec // test data
+	if !filepath.IsAbs(file) {
+		file = filepath.Join("..", "testdata", "sol003", file)
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // test data
 	if err != nil {
 		return nil, err
 	}
@@ -136,27 +139,94 @@ func correctList(schema any) {
 	delete(s, "oneOf")
 }
 
-// openAPI is the definition of SOL003 v3.3.1, nil without VNFKIT_CORPUS.
-var openAPI = sync.OnceValues(func() (routers.Router, error) {
-	corpus := os.Getenv("VNFKIT_CORPUS")
+// openAPI are the definitions of SOL003 v3.3.1, none without VNFKIT_CORPUS.
+var openAPI = sync.OnceValues(func() (map[string]routers.Router, error) {
+	corpus, out := os.Getenv("VNFKIT_CORPUS"), map[string]routers.Router{}
 	if corpus == "" {
 		return nil, nil
 	}
-	definition, err := openapi3.NewLoader().LoadFromFile(filepath.Join(corpus, "sol003", "openapi-3.3.1", "sol003_lifecycle_openapi.json"))
-	if err != nil {
-		return nil, err
+	for api, file := range map[string]string{"vnflcm": "sol003_lifecycle_openapi.json", "vnfpkgm": "sol003_package_openapi.json"} {
+		text, err := os.ReadFile(filepath.Join(corpus, "sol003", "openapi-3.3.1", file)) //nolint:gosec // test data
+		if err != nil {
+			return nil, err
+		}
+		var tree any
+		if err := json.Unmarshal(text, &tree); err != nil {
+			return nil, err
+		}
+		correctPackages(tree)
+		if text, err = json.Marshal(tree); err != nil {
+			return nil, err
+		}
+		definition, err := openapi3.NewLoader().LoadFromData(text)
+		if err != nil {
+			return nil, err
+		}
+		definition.Servers = openapi3.Servers{{URL: "/" + api + "/v2"}}
+		if out[api], err = gorillamux.NewRouter(definition); err != nil {
+			return nil, err
+		}
 	}
-	definition.Servers = openapi3.Servers{{URL: "/vnflcm/v2"}}
-	return gorillamux.NewRouter(definition)
+	return out, nil
+})
+
+// correctPackages changes where the definition of packages deviates from the specification: checksum is a structure (SOL003 v3.3.1
+// 10.5.2.2), vnfmInfo is a list, and a filter needs no attribute (10.5.3.4).
+func correctPackages(tree any) {
+	switch s := tree.(type) {
+	case array:
+		for _, each := range s {
+			correctPackages(each)
+		}
+	case object:
+		if properties, _ := s["properties"].(object); properties["vnfPkgId"] != nil && properties["operationalState"] != nil {
+			delete(s, "anyOf")
+		}
+		for name, p := range s {
+			if schema, ok := p.(object); ok && schema["type"] == "string" {
+				switch name {
+				case "checksum":
+					s[name] = object{"type": "object", "required": array{"algorithm", "hash"}, "properties": object{"algorithm": object{"type": "string"}, "hash": object{"type": "string"}}}
+				case "vnfmInfo":
+					s[name] = object{"type": "array", "items": object{"type": "string"}}
+				}
+				continue
+			}
+			correctPackages(p)
+		}
+	}
+}
+
+// packageSchemas are those of SOL003 v2.6.1 for packages, none without VNFKIT_CORPUS.
+var packageSchemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	corpus, out := os.Getenv("VNFKIT_CORPUS"), map[string]*jsonschema.Schema{}
+	if corpus == "" {
+		return nil, nil
+	}
+	for name, file := range map[string]string{"v1/vnf_packages": "vnfPkgInfo", "v1/subscriptions": "PkgmSubscription", "v1/api_versions": "ApiVersionInformation",
+		"VnfPackageOnboardingNotification": "VnfPackageOnboardingNotification", "VnfPackageChangeNotification": "VnfPackageChangeNotification"} {
+		schema, err := compileSchema(filepath.Join(corpus, "sol003/tst010-2.6.1-schemas/VNFPackageManagement-API/schemas", file+".schema.json"), false)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		out[name] = schema
+	}
+	return out, nil
 })
 
 func newChecker(t *testing.T) *checker {
 	t.Helper()
 	schemas, err := compiled()
 	must(t, err)
+	packages, err := packageSchemas()
+	must(t, err)
+	all := maps.Clone(schemas)
+	for name, schema := range packages {
+		all["vnfpkgm "+name] = schema
+	}
 	openapi, err := openAPI()
 	must(t, err)
-	return &checker{t: t, schemas: schemas, openapi: openapi}
+	return &checker{t: t, schemas: all, openapi: openapi}
 }
 
 func read(t *testing.T, response *http.Response) answer {
@@ -165,7 +235,7 @@ func read(t *testing.T, response *http.Response) answer {
 	body, err := io.ReadAll(response.Body)
 	must(t, err)
 	a := answer{Response: response, body: string(body)}
-	if len(body) > 0 {
+	if media := response.Header.Get("Content-Type"); len(body) > 0 && strings.HasSuffix(media, "json") {
 		if err := json.Unmarshal(body, &a.tree); err != nil {
 			t.Fatalf("%s %s: status %d, the body is not JSON: %s", response.Request.Method, response.Request.URL, response.StatusCode, body)
 		}
@@ -179,13 +249,14 @@ func (x *checker) check(r *http.Request, a answer) {
 	what := fmt.Sprintf("%s %s: %d", r.Method, r.URL, a.StatusCode)
 	fault := func(format string, args ...any) {
 		x.t.Helper()
-		x.t.Errorf("%s: %s\n%s", what, fmt.Sprintf(format, args...), a.body)
+		x.t.Errorf("%s: %s\n%.2000q", what, fmt.Sprintf(format, args...), a.body)
 	}
 	if strings.Contains(a.body+fmt.Sprint(a.Header), canary) {
 		fault("a secret is in the answer")
 	}
-	segments := strings.Split(strings.TrimPrefix(r.URL.Path, "/vnflcm/"), "/")
-	version := map[string]string{"v1": "1.3.0", "v2": "2.0.0"}[segments[0]]
+	api, rest, _ := strings.Cut(r.URL.Path[1:], "/")
+	segments := strings.Split(rest, "/")
+	version := map[string]string{"vnflcm/v1": "1.3.0", "vnflcm/v2": "2.0.0", "vnfpkgm/v1": "1.2.0", "vnfpkgm/v2": "2.1.0"}[api+"/"+segments[0]]
 	if a.Header.Get("Version") != version {
 		fault("the Version header is %q, not %q", a.Header.Get("Version"), version)
 	}
@@ -211,11 +282,16 @@ func (x *checker) check(r *http.Request, a answer) {
 		if a.StatusCode == 200 && r.Method != http.MethodHead {
 			fault("no document")
 		}
+	case api == "vnfpkgm" && !strings.HasSuffix(a.Header.Get("Content-Type"), "json"): // a file
+	case api == "vnfpkgm":
+		if len(segments) > 1 && r.Method != http.MethodPatch {
+			x.validateItems(fault, "vnfpkgm "+segments[0]+"/"+segments[1], a.tree)
+		}
 	default:
 		if a.Header.Get("Content-Type") != "application/json" {
 			fault("Content-Type %q", a.Header.Get("Content-Type"))
 		}
-		if len(segments) > 1 {
+		if len(segments) > 1 && api == "vnflcm" {
 			file := documentSchemas[segments[0]+"/"+segments[1]]
 			list, isList := a.tree.(array)
 			for _, item := range list {
@@ -226,8 +302,20 @@ func (x *checker) check(r *http.Request, a answer) {
 			}
 		}
 	}
-	if version == "2.0.0" && x.openapi != nil {
-		x.checkOpenAPI(fault, r, a)
+	if strings.HasPrefix(version, "2.") && x.openapi[api] != nil {
+		x.checkOpenAPI(x.openapi[api], fault, r, a)
+	}
+}
+
+// validateItems validates a document, or every document of a list.
+func (x *checker) validateItems(fault func(string, ...any), schema string, tree any) {
+	x.t.Helper()
+	list, isList := tree.(array)
+	if !isList {
+		list = array{tree}
+	}
+	for _, item := range list {
+		x.validate(fault, schema, item)
 	}
 }
 
@@ -242,10 +330,23 @@ func (x *checker) validate(fault func(string, ...any), file string, document any
 	}
 }
 
+// defined returns a request as the definition has it: it has no list of /vnf_packages, and its router matches no path of several segments
+// with {artifactPath}.
+func defined(r *http.Request) *http.Request {
+	out := r.Clone(r.Context())
+	if out.URL.Path == pkgs2 {
+		out.URL.Path = "/vnfpkgm/v2/onboarded_vnf_packages"
+	}
+	if of, file, is := strings.Cut(out.URL.Path, "/artifacts/"); is {
+		out.URL.Path = of + "/artifacts/" + strings.ReplaceAll(file, "/", "-")
+	}
+	return out
+}
+
 // checkOpenAPI holds an answer of version 2 against the whole definition: paths, methods, statuses, headers, documents.
-func (x *checker) checkOpenAPI(fault func(string, ...any), r *http.Request, a answer) {
+func (x *checker) checkOpenAPI(definition routers.Router, fault func(string, ...any), r *http.Request, a answer) {
 	x.t.Helper()
-	route, params, err := x.openapi.FindRoute(r)
+	route, params, err := definition.FindRoute(defined(r))
 	if err != nil {
 		if a.StatusCode < 400 && r.Method != http.MethodHead {
 			fault("the definition has no such path or method: %v", err)
@@ -264,7 +365,7 @@ func (x *checker) checkOpenAPI(fault func(string, ...any), r *http.Request, a an
 		return // the definition has a document for a body that "shall be empty", as its text says
 	}
 	if route.Operation.Responses.Status(a.StatusCode) == nil {
-		if !slices.Contains([]int{304, 412, 413, 414, 415, 422}, a.StatusCode) { // SOL013 v2.6.1 6.4 has them for every resource
+		if !slices.Contains([]int{304, 406, 412, 413, 414, 415, 422, 501}, a.StatusCode) { // SOL013 v2.6.1 6.4 has them for every resource
 			fault("the definition has no such status")
 		}
 		return

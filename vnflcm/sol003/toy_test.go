@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -193,6 +194,8 @@ type vnfm struct {
 	t     *testing.T
 	cloud *cloud
 	http  *httptest.Server
+
+	packages *onboarding.Repository // nil without newOnboarding
 }
 
 // patience bounds the wait for what must happen.
@@ -275,7 +278,7 @@ func (x *vnfm) send(method, uri, body string, want int, header ...string) answer
 	}
 	a := x.roundTrip(r)
 	if a.StatusCode != want {
-		x.t.Fatalf("%s %s: status %d, want %d\n%s", method, uri, a.StatusCode, want, a.body)
+		x.t.Fatalf("%s %s: status %d, want %d\n%.2000s", method, uri, a.StatusCode, want, a.body)
 	}
 	return a
 }
