@@ -88,12 +88,13 @@ type Options struct {
 }
 
 // NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
-// /vnflcm/v2 version 2 (SOL003 v3.3.1). Below /preview/v1 it answers what an operation would do, which ETSI has no resource
-// for. Below /v1.0/vims it has Tacker's registry of VIMs (Options.VIMs). Below /maintenance/v1 it has tasks that maintain a VNF, and when its certificates end, which ETSI has no resource for either. Every
+// /vnflcm/v2 version 2 (SOL003 v3.3.1). Below /vnfpkgm it has the packages of Options.Packages, below /v1.0/vims Tacker's
+// registry of VIMs (Options.VIMs). ETSI has no resource for what is below /preview/v1, what an operation would do, and below
+// /maintenance/v1, tasks that maintain a VNF, and when its certificates end. Every
 // error is answered with ProblemDetails (see WriteProblem).
 //
-// The handler limits the size of requests, but not their time: set ReadHeaderTimeout, ReadTimeout and IdleTimeout of
-// the http.Server.
+// The handler limits the size of requests, but not their time, except for packages (Options.Stall): set ReadHeaderTimeout,
+// ReadTimeout and IdleTimeout of the http.Server.
 func NewHandler(m Manager, o Options) (http.Handler, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -162,6 +163,10 @@ func (o Options) routes() []route {
 	}
 	if o.Packages != nil {
 		list = append(list, packageRoutes()...)
+	}
+	if o.Packages != nil && o.Subscriptions != nil {
+		add(packages1.prefix(), packages1, RoleOperator, subscriptionResources)
+		add(packages2.prefix(), packages2, RoleOperator, subscriptionResources)
 	}
 	// A preview changes nothing. It needs the role of the operation because drivers ask the VIM that the body names.
 	add(previewPrefix, nil, RoleOperator, previewResources)

@@ -102,6 +102,11 @@ var isolation = map[string]struct {
 	"PATCH /vnfpkgm/{v}/vnf_packages/{id}":               {names: pack, body: `{"operationalState":"DISABLED"}`},
 	"DELETE /vnfpkgm/{v}/vnf_packages/{id}":              {names: pack},
 	"PUT /vnfpkgm/{v}/vnf_packages/{id}/package_content": {names: pack, body: "a package"},
+	"POST /vnfpkgm/{v}/subscriptions":                    {names: creation},
+	"GET /vnfpkgm/{v}/subscriptions":                     {names: list},
+	"GET /vnfpkgm/{v}/subscriptions/{id}":                {names: subscription},
+	"DELETE /vnfpkgm/{v}/subscriptions/{id}":             {names: subscription},
+
 	"POST /vnfpkgm/{v}/vnf_packages/{id}/package_content/upload_from_uri":  {names: pack, body: `{"addressInformation":"https://example.com/"}`},
 	"GET /vnfpkgm/{v}/vnf_packages/{id}/package_content":                   {names: pack},
 	"GET /vnfpkgm/{v}/vnf_packages/{id}/vnfd":                              {names: pack},
@@ -237,6 +242,8 @@ func (x *tenants) fill(o *own) {
 		s := x.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+o.notifications.URL+path+`"}`, 201, as...)
 		o.subscriptions = append(o.subscriptions, id(s.Header.Get("Location")))
 	}
+	s := x.send("POST", "/vnfpkgm/v1/subscriptions", `{"callbackUri":"`+o.notifications.URL+`/packages"}`, 201, as...)
+	o.subscriptions = append(o.subscriptions, id(s.Header.Get("Location")))
 	o.vim = "10000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
 	must(x.t, x.VIMs().Put(x.t.Context(), vnflcm.VimConnectionInfo{VimID: o.vim, VimType: "toy", Tenant: o.tenant}))
 	o.packed = "20000000-0000-4000-8000-00000000000" + o.tenant[len(o.tenant)-1:]
@@ -266,7 +273,7 @@ func (x *tenants) fill(o *own) {
 func (x *tenants) read(o *own) map[string]string {
 	x.t.Helper()
 	out := map[string]string{}
-	for kind, ids := range map[string][]string{"vnflcm/v2/vnf_instances": o.instances, "vnflcm/v2/vnf_lcm_op_occs": o.operations, "vnflcm/v2/subscriptions": o.subscriptions, "vnfpkgm/v1/vnf_packages": o.packages} {
+	for kind, ids := range map[string][]string{"vnflcm/v2/vnf_instances": o.instances, "vnflcm/v2/vnf_lcm_op_occs": o.operations, "vnflcm/v2/subscriptions": o.subscriptions[:2], "vnfpkgm/v2/subscriptions": o.subscriptions[2:], "vnfpkgm/v1/vnf_packages": o.packages} {
 		for _, id := range ids {
 			uri := "/" + kind + "/" + id
 			out[uri] = x.send("GET", uri, "", 200, "X-Tenant", o.tenant).body

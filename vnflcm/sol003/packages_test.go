@@ -25,6 +25,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 )
 
 const (
@@ -62,10 +63,23 @@ func csarOf(t *testing.T, vnfdID string) []byte {
 // newOnboarding starts a VNFM that onboards packages.
 func newOnboarding(t *testing.T, options sol003.Options) *vnfm {
 	t.Helper()
+	return newOnboardingWith(t, options, false)
+}
+
+// newOnboardingWith starts a VNFM that onboards packages, and sends notifications if notifies is set.
+func newOnboardingWith(t *testing.T, options sol003.Options, notifies bool) *vnfm {
+	t.Helper()
 	repository, err := onboarding.New(filepath.Join(t.TempDir(), "onboarded"), onboarding.Options{Allow: outbound.AllowAny, AllowHTTP: true, MinFree: 1, MaxSize: maxPackage})
 	must(t, err)
 	options.Packages = repository
-	x := newVNFM(t, func(c *vnflcm.Config) { c.Packages = repository }, options)
+	x := newVNFMWith(t, func(c *vnflcm.Config) { c.Packages = repository }, options, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
+		if notifies {
+			n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
+			o.Subscriptions = n
+			send(t, n)
+		}
+		return m
+	})
 	x.packages = repository
 	t.Cleanup(x.runPackages())
 	return x
@@ -420,5 +434,47 @@ func TestSharedPackages(t *testing.T) {
 	x.upload(own, csarOf(t, toyVNFD), "ONBOARDED", as...) // the same VNFD id
 	if got := x.send("GET", "/vnfpkgm/v2/onboarded_vnf_packages/"+toyVNFD, "", 200, as...).object()["id"]; got != own[strings.LastIndex(own, "/")+1:] {
 		t.Errorf("the tenant's package is %v", got)
+	}
+}
+
+// TestPackageNotifications compares the notifications of a package's life with its changes.
+func TestPackageNotifications(t *testing.T) {
+	t.Parallel()
+	x := newOnboardingWith(t, sol003.Options{}, true)
+	nfvo := newSubscriber(t, nil)
+	const body = `{"callbackUri":"%s/%s"%s}`
+	for api, filter := range map[string]string{
+		"v1": `,"filter":{"vnfdId":["` + toyVNFD + `"],"vnfProductsFromProviders":[{"vnfProvider":"Toys"}]}`,
+		"v2": `,"filter":{"notificationTypes":["VnfPackageChangeNotification"],"operationalState":"DISABLED","vnfmInfo":["0:vnfkit"]}`} {
+		made := x.send("POST", "/vnfpkgm/"+api+"/subscriptions", fmt.Sprintf(body, nfvo.URL, api, filter), 201)
+		uri := made.Header.Get("Location")
+		x.send("POST", "/vnfpkgm/"+api+"/subscriptions", fmt.Sprintf(body, nfvo.URL, api, filter), 303)
+		x.send("GET", uri, "", 200)
+		x.send("GET", strings.Replace(uri, "/vnfpkgm/", "/vnflcm/", 1), "", 404)
+		if list := x.send("GET", "/vnfpkgm/"+api+"/subscriptions", "", 200); !slices.Contains(list.ids(), uri[strings.LastIndex(uri, "/")+1:]) {
+			t.Errorf("the list: %v", list.ids())
+		}
+		if list := x.send("GET", "/vnflcm/"+api+"/subscriptions", "", 200); len(list.ids()) != 0 {
+			t.Errorf("the list of the other API: %v", list.ids())
+		}
+	}
+	x.send("POST", "/vnfpkgm/v1/subscriptions", fmt.Sprintf(body, nfvo.URL, "x", `,"filter":{"notificationTypes":["VnfIdentifierCreationNotification"],"operationalState":"ON"}`), 422)
+	uri := x.newPackage()
+	x.upload(uri, csarOf(t, toyVNFD), "ONBOARDED")
+	x.send("PATCH", uri, `{"operationalState":"DISABLED"}`, 200)
+	x.send("DELETE", uri, "", 204)
+	nfvo.told(t, 5)
+	nfvo.mu.Lock()
+	defer nfvo.mu.Unlock()
+	got := map[string][]string{}
+	for _, d := range nfvo.got {
+		href := fmt.Sprint(d["_links"].(object)["vnfPackage"].(object)["href"])
+		api := strings.Split(strings.TrimPrefix(href, x.http.URL+"/vnfpkgm/"), "/")[0]
+		got[api] = append(got[api], fmt.Sprint(d["notificationType"], " ", d["changeType"], " ", d["operationalState"]))
+	}
+	want := map[string][]string{"v1": {"VnfPackageOnboardingNotification <nil> <nil>", "VnfPackageChangeNotification OP_STATE_CHANGE DISABLED", "VnfPackageChangeNotification PKG_DELETE <nil>"},
+		"v2": {"VnfPackageChangeNotification OP_STATE_CHANGE DISABLED", "VnfPackageChangeNotification PKG_DELETE <nil>"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -76,6 +76,11 @@ var neededRoles = map[string]sol003.Role{
 	"PATCH /vnfpkgm/{v}/vnf_packages/{id}":               sol003.RoleAdmin,
 	"DELETE /vnfpkgm/{v}/vnf_packages/{id}":              sol003.RoleAdmin,
 	"PUT /vnfpkgm/{v}/vnf_packages/{id}/package_content": sol003.RoleAdmin,
+	"POST /vnfpkgm/{v}/subscriptions":                    sol003.RoleOperator,
+	"GET /vnfpkgm/{v}/subscriptions":                     sol003.RoleReader,
+	"GET /vnfpkgm/{v}/subscriptions/{id}":                sol003.RoleReader,
+	"DELETE /vnfpkgm/{v}/subscriptions/{id}":             sol003.RoleOperator,
+
 	"POST /vnfpkgm/{v}/vnf_packages/{id}/package_content/upload_from_uri":  sol003.RoleAdmin,
 	"GET /vnfpkgm/{v}/vnf_packages/{id}/package_content":                   sol003.RoleReader,
 	"GET /vnfpkgm/{v}/vnf_packages/{id}/vnfd":                              sol003.RoleReader,

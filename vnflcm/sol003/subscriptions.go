@@ -1,17 +1,19 @@
 package sol003
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// NotificationType is a kind of notification (SOL003 v2.6.1 5.5.2.17 to 5.5.2.19).
+// NotificationType is a kind of notification (SOL003 v2.6.1 5.5.2.17 to 5.5.2.19, 10.5.2.5 and 10.5.2.6).
 type NotificationType string
 
 // The kinds of notifications.
@@ -19,6 +21,9 @@ const (
 	OperationNotification NotificationType = "VnfLcmOperationOccurrenceNotification"
 	CreationNotification  NotificationType = "VnfIdentifierCreationNotification"
 	DeletionNotification  NotificationType = "VnfIdentifierDeletionNotification"
+
+	PackageOnboardingNotification NotificationType = "VnfPackageOnboardingNotification"
+	PackageChangeNotification     NotificationType = "VnfPackageChangeNotification"
 )
 
 // Verbosity is how much the notifications of an operation say (SOL003 v3.3.1 5.5.4.12).
@@ -36,6 +41,8 @@ type SubscriptionRequest struct {
 	CallbackURI    string                      `json:"callbackUri"`
 	Authentication *SubscriptionAuthentication `json:"authentication,omitempty"`
 	Verbosity      Verbosity                   `json:"verbosity,omitempty"` // default FULL
+	// Packages is set instead of Filter if the notifications are those of VNF packages. An empty filter selects all of them.
+	Packages *PackageFilter `json:"-"`
 }
 
 // SubscriptionAuthentication says how the VNFM authenticates itself to the subscriber (SOL003 v2.6.1 4.4.1.4).
@@ -93,6 +100,24 @@ type VersionFilter struct {
 	VnfdVersions       []string `json:"vnfdVersions,omitempty"`
 }
 
+// PackageFilter selects notifications of VNF packages (PkgmNotificationsFilter, SOL003 v2.6.1 10.5.3.4). A notification must match every
+// attribute that is present, and of each list one value.
+type PackageFilter struct {
+	NotificationTypes []NotificationType `json:"notificationTypes,omitempty"`
+	Providers         []ProviderFilter   `json:"vnfProductsFromProviders,omitempty"`
+	VnfdIDs           []string           `json:"vnfdId,omitempty"`
+	VnfPkgIDs         []string           `json:"vnfPkgId,omitempty"`
+	OperationalState  string             `json:"operationalState,omitempty"` // ENABLED or DISABLED
+	VnfmInfo          []string           `json:"vnfmInfo,omitempty"`
+}
+
+// packageSubscriptionRequest is the body of a subscription to notifications of packages (SOL003 v2.6.1 10.5.2.3).
+type packageSubscriptionRequest struct {
+	Filter         *PackageFilter              `json:"filter,omitempty"`
+	CallbackURI    string                      `json:"callbackUri"`
+	Authentication *SubscriptionAuthentication `json:"authentication,omitempty"`
+}
+
 // Subscription is the request of a subscriber, without its credentials (LccnSubscription, SOL003 v2.6.1 5.5.2.16).
 type Subscription struct {
 	ID          string              `json:"id"`
@@ -100,6 +125,7 @@ type Subscription struct {
 	CallbackURI string              `json:"callbackUri"`
 	Verbosity   Verbosity           `json:"verbosity"`
 	Tenant      string              `json:"-"`
+	Packages    *PackageFilter      `json:"-"` // as in the request
 }
 
 // Subscriber is who asks for notifications, and in which form it gets them.
@@ -134,8 +160,11 @@ func (c *call) renderSubscription(s *Subscription) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.api == version1 {
+	if c.api != version2 {
 		delete(document, "verbosity")
+	}
+	if s.Packages != nil && !reflect.ValueOf(*s.Packages).IsZero() {
+		document["filter"] = s.Packages
 	}
 	document["_links"] = newLinks(c.subscriptionURI(s.ID)).list
 	return document, nil
@@ -149,10 +178,10 @@ func (c *call) sendSubscription(status int, s *Subscription) error {
 	return c.document(status, document)
 }
 
-// subscribe answers SOL003 v2.6.1 5.4.18.3.1.
+// subscribe answers SOL003 v2.6.1 5.4.18.3.1 and 10.4.7.3.1.
 func (c *call) subscribe() error {
-	var req SubscriptionRequest
-	if _, err := c.readBody(&req, mediaJSON); err != nil {
+	req, err := c.readSubscriptionRequest()
+	if err != nil {
 		return err
 	}
 	s, existed, err := c.Subscriptions.Subscribe(c.r.Context(), Subscriber{API: c.api.major, APIRoot: c.root(), Tenant: c.who.Tenant}, req)
@@ -167,14 +196,32 @@ func (c *call) subscribe() error {
 	return c.sendSubscription(http.StatusCreated, s)
 }
 
-// listSubscriptions answers SOL003 v2.6.1 5.4.18.3.2.
+func (c *call) readSubscriptionRequest() (req SubscriptionRequest, err error) {
+	if !c.ofPackages() {
+		_, err = c.readBody(&req, mediaJSON)
+		return req, err
+	}
+	var body packageSubscriptionRequest
+	_, err = c.readBody(&body, mediaJSON)
+	return SubscriptionRequest{CallbackURI: body.CallbackURI, Authentication: body.Authentication, Packages: cmp.Or(body.Filter, new(PackageFilter))}, err
+}
+
+// ofPackages reports whether the request is one of the API of packages.
+func (c *call) ofPackages() bool { return c.api == packages1 || c.api == packages2 }
+
+// shows reports whether the sender may use a subscription in this API.
+func (c *call) shows(s *Subscription) bool {
+	return c.sees(s.Tenant) && (s.Packages != nil) == c.ofPackages()
+}
+
+// listSubscriptions answers SOL003 v2.6.1 5.4.18.3.2 and 10.4.7.3.2.
 func (c *call) listSubscriptions() error {
 	query, err := c.listQuery(subscriptionAttributes)
 	if err != nil {
 		return err
 	}
 	list := newLister(query, c.renderSubscription)
-	match := list.match(func(s *Subscription) bool { return c.sees(s.Tenant) })
+	match := list.match(c.shows)
 	found, err := c.Subscriptions.Subscriptions(c.r.Context(), c.who.Tenant, query.after, c.PageSize)
 	if err != nil {
 		return err
@@ -191,7 +238,7 @@ func (c *call) listSubscriptions() error {
 func (c *call) subscription() (*Subscription, error) {
 	id := c.r.PathValue("id")
 	s, err := c.Subscriptions.Subscription(c.r.Context(), id)
-	if err == nil && !c.sees(s.Tenant) {
+	if err == nil && !c.shows(s) {
 		return nil, notFound("subscription", id)
 	}
 	return s, err

@@ -92,10 +92,12 @@ func (s *subscriber) record(r *http.Request, document object, body string) {
 	if strings.Contains(body, canary) {
 		fault("a secret is in it")
 	}
-	if version := r.Header.Get("Version"); r.Header.Get("Content-Type") != "application/json" || version != "1.3.0" && version != "2.0.0" {
+	if version := r.Header.Get("Version"); r.Header.Get("Content-Type") != "application/json" || !slices.Contains([]string{"1.3.0", "2.0.0", "1.2.0", "2.1.0"}, version) {
 		fault("headers %v", r.Header)
 	} else if version == "1.3.0" {
 		s.x.validate(fault, notificationSchemas[document["notificationType"]], document)
+	} else if document["vnfPkgId"] != nil { // there is a schema of version 1 only, which fits version 2
+		s.x.validate(fault, fmt.Sprint("vnfpkgm ", document["notificationType"]), document)
 	}
 	key := [2]any{document["subscriptionId"], document["id"]}
 	if s.seen[key] {

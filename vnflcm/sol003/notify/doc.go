@@ -11,8 +11,8 @@
 // # Guarantees
 //
 // Every change of the existence of a VNF instance and of the state of an operation is sent to each subscriber whose filter
-// matches, at least once, also if the VNFM dies at any moment. Notifications of the same instance are sent in the order of
-// the changes. After a death of the VNFM the latest ones are sent again, with the same ids.
+// matches, at least once, also if the VNFM dies at any moment. So is every onboarding, deletion and change of the operational state of a
+// VNF package. Notifications of the same instance or package are sent in the order of the changes. After a death of the VNFM the latest ones are sent again, with the same ids.
 //
 // A notification that the subscriber does not accept is sent again, after pauses of up to a minute, until it is older than
 // Options.GiveUpAfter. One that the subscriber refuses by 400, 413, 415 or 422 is not sent again. Both are logged. A

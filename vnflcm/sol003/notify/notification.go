@@ -19,6 +19,10 @@ func kindOf(c vnflcm.ChangeEntry) sol003.NotificationType {
 		return sol003.DeletionNotification
 	case vnflcm.OperationEntered:
 		return sol003.OperationNotification
+	case vnflcm.PackageOnboarded:
+		return sol003.PackageOnboardingNotification
+	case vnflcm.PackageStateChanged, vnflcm.PackageDeleted:
+		return sol003.PackageChangeNotification
 	default:
 		return ""
 	}
@@ -26,6 +30,9 @@ func kindOf(c vnflcm.ChangeEntry) sol003.NotificationType {
 
 // matches reports whether a subscription selects a change, which is sent as a notification of this type.
 func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationType) bool {
+	if c.Package != nil || s.Packages != nil {
+		return c.Package != nil && s.Packages != nil && s.matchesPackage(c, kind)
+	}
 	if kind == "" || s.Subscriber.Tenant != "" && s.Subscriber.Tenant != c.VNF.Tenant {
 		return false
 	}
@@ -39,6 +46,18 @@ func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationTyp
 	return c.Operation == nil || allows(f.OperationTypes, c.Operation.Operation) && allows(f.OperationStates, c.Operation.OperationState)
 }
 
+// matchesPackage reports whether a subscription selects a change of a package. A package without tenant concerns all tenants.
+func (s *subscription) matchesPackage(c vnflcm.ChangeEntry, kind sol003.NotificationType) bool {
+	if tenant := s.Subscriber.Tenant; kind == "" || tenant != "" && c.VNF.Tenant != "" && c.VNF.Tenant != tenant {
+		return false
+	}
+	f := s.Packages
+	return allows(f.NotificationTypes, kind) && allows(f.VnfdIDs, c.VNF.VnfdID) && allows(f.VnfPkgIDs, c.Package.ID) &&
+		(f.OperationalState == "" || f.OperationalState == c.Package.OperationalState) &&
+		(len(f.VnfmInfo) == 0 || slices.ContainsFunc(c.Package.VnfmInfo, func(info string) bool { return slices.Contains(f.VnfmInfo, info) })) &&
+		matchesProviders(f.Providers, c.VNF)
+}
+
 // allows reports whether a list of a filter has a value, or is absent.
 func allows[T comparable](list []T, value T) bool {
 	return len(list) == 0 || slices.Contains(list, value)
@@ -46,7 +65,11 @@ func allows[T comparable](list []T, value T) bool {
 
 func matchesInstance(f sol003.InstanceFilter, v vnflcm.VNFIdentity) bool {
 	return allows(f.VnfdIDs, v.VnfdID) && allows(f.VnfInstanceIDs, v.InstanceID) && allows(f.VnfInstanceNames, v.InstanceName) &&
-		(len(f.Providers) == 0 || slices.ContainsFunc(f.Providers, func(p sol003.ProviderFilter) bool { return matchesProvider(p, v) }))
+		matchesProviders(f.Providers, v)
+}
+
+func matchesProviders(list []sol003.ProviderFilter, v vnflcm.VNFIdentity) bool {
+	return len(list) == 0 || slices.ContainsFunc(list, func(p sol003.ProviderFilter) bool { return matchesProvider(p, v) })
 }
 
 func matchesProvider(f sol003.ProviderFilter, v vnflcm.VNFIdentity) bool {
@@ -67,6 +90,9 @@ type link struct {
 
 // notification returns the document for a change (SOL003 v2.6.1 5.5.2.17 to 5.5.2.19).
 func (s *subscription) notification(c vnflcm.ChangeEntry, kind sol003.NotificationType) ([]byte, error) {
+	if c.Package != nil {
+		return s.packageNotification(c, kind)
+	}
 	base := s.Subscriber.APIRoot + "/vnflcm/" + s.Subscriber.API
 	links := map[string]link{
 		"subscription": {base + "/subscriptions/" + url.PathEscape(s.ID)},
@@ -79,6 +105,26 @@ func (s *subscription) notification(c vnflcm.ChangeEntry, kind sol003.Notificati
 		if err := s.describe(c.Operation, document); err != nil {
 			return nil, err
 		}
+	}
+	return json.Marshal(document)
+}
+
+// packageNotification returns the document for a change of a package (SOL003 v2.6.1 10.5.2.5 and 10.5.2.6).
+func (s *subscription) packageNotification(c vnflcm.ChangeEntry, kind sol003.NotificationType) ([]byte, error) {
+	base := s.Subscriber.APIRoot + "/vnfpkgm/" + s.Subscriber.API
+	document := object{"id": c.ID, "notificationType": kind, "subscriptionId": s.ID, "timeStamp": c.Time.Format(time.RFC3339Nano),
+		"vnfPkgId": c.Package.ID, "vnfdId": c.VNF.VnfdID, "_links": map[string]link{
+			"subscription": {base + "/subscriptions/" + url.PathEscape(s.ID)},
+			"vnfPackage":   {base + "/vnf_packages/" + url.PathEscape(c.Package.ID)},
+		}}
+	switch c.Kind {
+	case vnflcm.PackageStateChanged:
+		document["changeType"], document["operationalState"] = "OP_STATE_CHANGE", c.Package.OperationalState
+	case vnflcm.PackageDeleted:
+		document["changeType"] = "PKG_DELETE"
+	}
+	if s.Subscriber.API == "v2" && kind == sol003.PackageOnboardingNotification {
+		document["vnfmInfo"] = c.Package.VnfmInfo
 	}
 	return json.Marshal(document)
 }

@@ -17,6 +17,7 @@ const maxURI = 2048
 // The values that filters may have.
 var (
 	notificationTypes = []sol003.NotificationType{sol003.OperationNotification, sol003.CreationNotification, sol003.DeletionNotification}
+	packageTypes      = []sol003.NotificationType{sol003.PackageOnboardingNotification, sol003.PackageChangeNotification}
 	// SOL003 v3.3.1 5.5.4.3: also operations that this VNFM does not have.
 	operationTypes = []vnflcm.LcmOperation{"INSTANTIATE", "SCALE", "SCALE_TO_LEVEL", "CHANGE_FLAVOUR", "TERMINATE", "HEAL", "OPERATE",
 		"CHANGE_EXT_CONN", "MODIFY_INFO", "CREATE_SNAPSHOT", "REVERT_TO_SNAPSHOT", "CHANGE_VNFPKG"}
@@ -51,6 +52,12 @@ func check(req sol003.SubscriptionRequest, hasCertificate bool) error {
 		checkValues(&f, "filter.notificationTypes", filter.NotificationTypes, notificationTypes)
 		checkValues(&f, "filter.operationTypes", filter.OperationTypes, operationTypes)
 		checkValues(&f, "filter.operationStates", filter.OperationStates, operationStates)
+	}
+	if filter := req.Packages; filter != nil {
+		checkValues(&f, "filter.notificationTypes", filter.NotificationTypes, packageTypes)
+		if state := filter.OperationalState; state != "" && state != "ENABLED" && state != "DISABLED" {
+			f.add("filter.operationalState", state, "must be ENABLED or DISABLED")
+		}
 	}
 	if req.Authentication != nil {
 		f.checkAuthentication(*req.Authentication, hasCertificate)

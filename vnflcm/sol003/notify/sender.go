@@ -105,17 +105,21 @@ func (s *sender) selected(changes []vnflcm.ChangeEntry) (out []vnflcm.ChangeEntr
 	return out
 }
 
-// send sends the notifications of changes, those of one instance in order. It returns false if ctx ended before all
+// send sends the notifications of changes, those of one instance or package in order. It returns false if ctx ended before all
 // were sent.
 func (s *sender) send(ctx context.Context, changes []vnflcm.ChangeEntry) bool {
-	byInstance := map[string][]vnflcm.ChangeEntry{}
+	inOrder := map[string][]vnflcm.ChangeEntry{}
 	for _, c := range changes {
-		byInstance[c.VNF.InstanceID] = append(byInstance[c.VNF.InstanceID], c)
+		id := c.VNF.InstanceID
+		if c.Package != nil {
+			id = c.Package.ID
+		}
+		inOrder[id] = append(inOrder[id], c)
 	}
 	var wg sync.WaitGroup
 	var cut atomic.Bool
 	room := make(chan struct{}, perSubscriber)
-	for _, list := range byInstance {
+	for _, list := range inOrder {
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
@@ -173,8 +177,11 @@ func (e statusError) isFinal() bool {
 	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, int(e))
 }
 
-// versions are the Version headers of notifications.
-var versions = map[string]string{"v1": "1.3.0", "v2": "2.0.0"}
+// versions are the Version headers of notifications, packageVersions those of notifications of packages.
+var (
+	versions        = map[string]string{"v1": "1.3.0", "v2": "2.0.0"}
+	packageVersions = map[string]string{"v1": "1.2.0", "v2": "2.1.0"}
+)
 
 // call sends a request to the callback URI. The error does not quote the URI, whose query may be a secret.
 func (s *sender) call(ctx context.Context, method string, body []byte) error {
@@ -182,7 +189,11 @@ func (s *sender) call(ctx context.Context, method string, body []byte) error {
 	if err != nil {
 		return withoutURI(err)
 	}
-	request.Header.Set("Version", versions[s.Subscriber.API])
+	version := versions[s.Subscriber.API]
+	if s.Packages != nil {
+		version = packageVersions[s.Subscriber.API]
+	}
+	request.Header.Set("Version", version)
 	request.Header.Set("Accept", "application/json")
 	if len(body) > 0 {
 		request.Header.Set("Content-Type", "application/json")

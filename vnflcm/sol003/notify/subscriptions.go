@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/google/uuid"
 
@@ -17,6 +18,8 @@ type subscription struct {
 	ID         string                     `json:"id"`
 	Subscriber sol003.Subscriber          `json:"subscriber"`
 	Request    sol003.SubscriptionRequest `json:"request"`
+	// Packages is Request.Packages.
+	Packages *sol003.PackageFilter `json:"packages,omitempty"`
 }
 
 // place is where in the feed the sender of a subscription is.
@@ -25,7 +28,7 @@ type place struct {
 }
 
 func (s *subscription) shown() *sol003.Subscription {
-	return &sol003.Subscription{ID: s.ID, Filter: s.Request.Filter, CallbackURI: s.Request.CallbackURI, Verbosity: s.Request.Verbosity, Tenant: s.Subscriber.Tenant}
+	return &sol003.Subscription{ID: s.ID, Filter: s.Request.Filter, CallbackURI: s.Request.CallbackURI, Verbosity: s.Request.Verbosity, Tenant: s.Subscriber.Tenant, Packages: s.Packages}
 }
 
 // The most subscriptions of a tenant, and of subscribers without tenant: each costs time for every change.
@@ -55,10 +58,10 @@ func (n *Notifier) Subscribe(ctx context.Context, who sol003.Subscriber, req sol
 	if err != nil {
 		return nil, false, err
 	}
-	s := &subscription{ID: uuid.NewString(), Subscriber: who, Request: req}
+	s := &subscription{ID: uuid.NewString(), Subscriber: who, Request: req, Packages: req.Packages}
 	owned := 0
 	for _, other := range known {
-		if other.Subscriber == who && sameRequest(other.Request, req) {
+		if other.Subscriber == who && sameRequest(other.Request, req) && reflect.DeepEqual(other.Packages, req.Packages) {
 			return other.shown(), true, nil
 		}
 		if other.Subscriber.Tenant == who.Tenant {
