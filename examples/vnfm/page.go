@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
@@ -29,20 +30,24 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // pages show instances and their operations to people. They change nothing, need no scripts, and have the clients and tenants
 // of the API.
 type pages struct {
-	manager *vnflcm.Manager
-	running *timeline.Running
-	senders *sol003.Authorizer
+	manager  *vnflcm.Manager
+	packages *onboarding.Repository // nil without onboarding
+	running  *timeline.Running
+	senders  *sol003.Authorizer
 }
 
 // pageSize is how many instances or operations a page has.
 const pageSize = 50
 
-// view is what page.html shows: one instance with its operations, or a list of instances.
+// view is what page.html shows: one instance with its operations, a list of instances, or one of packages.
 type view struct {
 	Title      string
 	Instance   *vnflcm.VnfInstance
 	Instances  []*vnflcm.VnfInstance
 	Operations []*vnflcm.VnfLcmOpOcc
+	Packages   []*onboarding.VnfPkgInfo
+	OfPackages bool   // the page lists packages
+	Onboards   bool   // there is such a page
 	Next       string // the URI of the next page
 	Busy       bool   // an operation is running
 
@@ -64,7 +69,11 @@ func ends(c vnflcm.KnownCertificate) string {
 
 // resources are the pages, by pattern.
 func (p *pages) resources() map[string]http.Handler {
-	return map[string]http.Handler{"GET /{$}": p.answer(p.instances), "GET /instances/{id}": p.answer(p.instance), "GET /operations/{file}": p.answer(p.timeline)}
+	out := map[string]http.Handler{"GET /{$}": p.answer(p.instances), "GET /instances/{id}": p.answer(p.instance), "GET /operations/{file}": p.answer(p.timeline)}
+	if p.packages != nil {
+		out["GET /packages"] = p.answer(p.onboarded)
+	}
+	return out
 }
 
 // answer identifies the client, as the API does, and sends what show returns.
@@ -99,7 +108,7 @@ func (p *pages) instances(r *http.Request, tenant string) (body []byte, media st
 	if err != nil {
 		return nil, "", err
 	}
-	v := view{Title: "VNF instances", Instances: page.Items, Next: next(r, page.Next)}
+	v := view{Title: "VNF instances", Instances: page.Items, Next: next(r, page.Next), Onboards: p.packages != nil}
 	if err := p.addEnds(r.Context(), &v, page.Items...); err != nil {
 		return nil, "", err
 	}
@@ -107,6 +116,15 @@ func (p *pages) instances(r *http.Request, tenant string) (body []byte, media st
 		return nil, "", err
 	}
 	return render(v)
+}
+
+// onboarded lists the packages that a tenant may use.
+func (p *pages) onboarded(r *http.Request, tenant string) (body []byte, media string, err error) {
+	page, err := p.packages.List(r.Context(), tenant, r.URL.Query().Get("after"), pageSize)
+	if err != nil {
+		return nil, "", err
+	}
+	return render(view{Title: "VNF packages", OfPackages: true, Packages: page.Items, Next: next(r, page.Next)})
 }
 
 // addStopped adds to the page whether a failed operation stops the maintenance window. An operation of another tenant is not named.

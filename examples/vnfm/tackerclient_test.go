@@ -29,30 +29,46 @@ type tackerClient struct {
 	dir     string // of the files that it is given
 }
 
-// run runs a command of the client and returns its output.
-func (c *tackerClient) run(args ...string) string {
+// command runs a command of the client and returns its output. Only version 1 of the client has "vnf package".
+func (c *tackerClient) command(args ...string) string {
 	c.t.Helper()
+	version := c.version
+	if args[0] == "vnf" {
+		version = "1"
+	}
 	root := strings.TrimSuffix(c.api, "/vnflcm/v2")
-	command := exec.CommandContext(c.t.Context(), "openstack", append([]string{"--os-auth-type", "none", "--os-endpoint", root, "--os-tacker-api-version", c.version, "vnflcm"}, args...)...) //nolint:gosec // this test
+	command := exec.CommandContext(c.t.Context(), "openstack", append([]string{"--os-auth-type", "none", "--os-endpoint", root, "--os-tacker-api-version", version}, args...)...) //nolint:gosec // this test
 	command.Env = append(os.Environ(), "no_proxy=127.0.0.1")
 	var faults bytes.Buffer
 	command.Stderr = &faults
 	out, err := command.Output()
 	// Version 1.12 of the client reports that a cancel is accepted, and then fails because the answer has no body.
 	if accepted := strings.HasPrefix(string(out), "Cancel request"); err != nil && !accepted {
-		c.t.Fatalf("vnflcm %s: %v\n%s%s\n%s", strings.Join(args, " "), err, out, faults.String(), c.log)
+		c.t.Fatalf("%s: %v\n%s%s\n%s", strings.Join(args, " "), err, out, faults.String(), c.log)
 	}
 	return string(out)
 }
 
-// object runs a command that shows an object.
-func (c *tackerClient) object(args ...string) (out map[string]any) {
+// run runs a vnflcm command and returns its output.
+func (c *tackerClient) run(args ...string) string {
 	c.t.Helper()
-	text := c.run(append(args, "-f", "json")...)
+	return c.command(append([]string{"vnflcm"}, args...)...)
+}
+
+// shown runs a command that shows an object.
+func (c *tackerClient) shown(args ...string) (out map[string]any) {
+	c.t.Helper()
+	text := c.command(append(args, "-f", "json")...)
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		c.t.Fatalf("vnflcm %s: %v\n%s", strings.Join(args, " "), err, text)
+		c.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, text)
 	}
 	return out
+}
+
+// object runs a vnflcm command that shows an object.
+func (c *tackerClient) object(args ...string) map[string]any {
+	c.t.Helper()
+	return c.shown(append([]string{"vnflcm"}, args...)...)
 }
 
 // list runs a command that shows a list, and returns the objects in which a column has a value.

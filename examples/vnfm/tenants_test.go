@@ -43,11 +43,13 @@ var isolation = map[string]struct {
 	paths []string // INSTANCE and OPERATION stand for ids of the other tenant
 }{
 	"/vnflcm/":               {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances"}}, // every route: TestIsolation of vnflcm/sol003
+	"/vnfpkgm/":              {[]string{"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content"}},
 	"/preview/":              {[]string{"/preview/v1/vnf_instances/INSTANCE/heal"}},
 	"/maintenance/":          {[]string{"/maintenance/v1/vnf_instances/INSTANCE/renew_certificates"}},
 	"GET /{$}":               {[]string{"/", "/?after="}},
 	"GET /instances/{id}":    {[]string{"/instances/INSTANCE", "/instances/INSTANCE?after=x"}},
 	"GET /operations/{file}": {[]string{"/operations/OPERATION", "/operations/OPERATION.svg"}},
+	"GET /packages":          {[]string{"/packages", "/packages?after="}},
 	"GET /healthz":           {[]string{"/healthz"}},
 	"GET /readyz":            {[]string{"/readyz"}},
 }
@@ -63,6 +65,8 @@ func TestIsolation(t *testing.T) {
 	operation, err := v.Modify(t.Context(), instance.ID, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, "")
 	must(t, err)
 	_, err = v.Wait(t.Context(), operation)
+	must(t, err)
+	pkg, err := v.packages.Create(t.Context(), "north", vnflcm.KeyValuePairs{"name": secret})
 	must(t, err)
 	send := func(path string) string {
 		t.Helper()
@@ -89,9 +93,9 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%q has no row in the table: add what a tenant could see there", pattern)
 		}
 		for _, path := range row.paths {
-			got := send(strings.NewReplacer("INSTANCE", instance.ID, "OPERATION", operation).Replace(path))
-			want := send(strings.NewReplacer("INSTANCE", unknown, "OPERATION", unknown).Replace(path))
-			if diff := cmp.Diff(want, strings.NewReplacer(instance.ID, unknown, operation, unknown).Replace(got)); diff != "" || strings.Contains(got, "north") {
+			got := send(strings.NewReplacer("INSTANCE", instance.ID, "OPERATION", operation, "PACKAGE", pkg.ID).Replace(path))
+			want := send(strings.NewReplacer("INSTANCE", unknown, "OPERATION", unknown, "PACKAGE", unknown).Replace(path))
+			if diff := cmp.Diff(want, strings.NewReplacer(instance.ID, unknown, operation, unknown, pkg.ID, unknown).Replace(got)); diff != "" || strings.Contains(got, "north") {
 				t.Errorf("%s:\n%s\nan unknown id:\n%s", path, got, want)
 			}
 		}

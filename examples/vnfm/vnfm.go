@@ -128,11 +128,15 @@ func (v *vnfm) openPackages() (vnflcm.Packages, error) {
 	if v.config.Packages != "" {
 		folder = vnflcm.DirPackages(v.config.Packages)
 	}
-	if v.config.Onboarding == "" {
+	dir := v.config.Onboarding
+	if v.config.onSandbox {
+		dir = cmp.Or(dir, filepath.Join(v.config.Data, "onboarded"))
+	}
+	if dir == "" {
 		return folder, nil
 	}
 	var err error
-	v.packages, err = onboarding.New(v.config.Onboarding, onboarding.Options{Allow: v.config.policy(), Further: folder, Logger: v.log})
+	v.packages, err = onboarding.New(dir, onboarding.Options{Allow: v.config.policy(), AllowHTTP: v.config.onSandbox, Further: folder, Logger: v.log})
 	return v.packages, err
 }
 
@@ -150,11 +154,14 @@ func (v *vnfm) addAPI(ctx context.Context, running *timeline.Running) error {
 
 // serveAs makes the API and the pages for the same senders.
 func (v *vnfm) serveAs(running *timeline.Running, o sol003.Options) (err error) {
+	if v.packages != nil {
+		o.Packages = v.packages
+	}
 	if v.handler, err = sol003.NewHandler(v.Manager, o); err != nil {
 		return err
 	}
 	senders, err := sol003.NewAuthorizer(o)
-	v.pages = &pages{manager: v.Manager, running: running, senders: senders}
+	v.pages = &pages{manager: v.Manager, packages: v.packages, running: running, senders: senders}
 	return err
 }
 
@@ -392,7 +399,7 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 // resources are what routes serves, by pattern.
 func (v *vnfm) resources(ending <-chan struct{}) map[string]http.Handler {
 	out := v.pages.resources()
-	for _, pattern := range []string{"/vnflcm/", "/preview/", "/maintenance/"} {
+	for _, pattern := range []string{"/vnflcm/", "/vnfpkgm/", "/preview/", "/maintenance/"} {
 		out[pattern] = v.handler
 	}
 	out["GET /healthz"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
