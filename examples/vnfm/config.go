@@ -46,6 +46,7 @@ type config struct {
 	// Maintenance is when certificates are renewed without an order; default: never.
 	Maintenance maintenanceConfig `yaml:"maintenance"`
 
+	source        string // for people: where the VIMs are configured
 	onSandbox     bool
 	migrates      bool // instead of serving
 	planMigration bool
@@ -138,7 +139,9 @@ func readConfig(args []string) (*config, error) {
 	if c.onSandbox {
 		c.Packages = filepath.Dir(samples.Package("k8s-cluster"))
 	}
+	c.source = "the configuration of the program"
 	if *file != "" {
+		c.source = "the configuration file " + *file
 		if err := c.readFile(*file); err != nil {
 			return nil, err
 		}

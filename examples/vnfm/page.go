@@ -49,12 +49,20 @@ type view struct {
 	OfPackages bool   // the page lists packages
 	Onboards   bool   // there is such a page
 	Next       string // the URI of the next page
-	Busy       bool   // an operation is running
+	VIMs       []shownVIM
+	Busy       bool // an operation is running
 
 	Ends    map[string]vnflcm.KnownCertificate // the certificate that ends first, by instance
 	Fault   string                             // why certificates of the instance could not be read
 	Stopped []*vnflcm.VnfLcmOpOcc              // operations whose failure stops the maintenance window for all tenants
 	Hidden  bool                               // the window is stopped by an operation that the client may not see
+}
+
+// shownVIM is a VIM that the client may use.
+type shownVIM struct {
+	*vnflcm.VIM
+	Own  bool // the client may change it
+	Used int  // VNF instances on the VIM
 }
 
 // ends says when a certificate ends.
@@ -115,6 +123,9 @@ func (p *pages) instances(r *http.Request, tenant string) (body []byte, media st
 	if err := p.addStopped(r.Context(), &v, tenant); err != nil {
 		return nil, "", err
 	}
+	if err := p.addVIMs(r.Context(), &v, tenant); err != nil {
+		return nil, "", err
+	}
 	return render(v)
 }
 
@@ -125,6 +136,19 @@ func (p *pages) onboarded(r *http.Request, tenant string) (body []byte, media st
 		return nil, "", err
 	}
 	return render(view{Title: "VNF packages", OfPackages: true, Packages: page.Items, Next: next(r, page.Next)})
+}
+
+// addVIMs adds to the page the VIMs that a tenant may use.
+func (p *pages) addVIMs(ctx context.Context, v *view, tenant string) error {
+	list, err := p.manager.VIMRegistry().List(ctx, tenant)
+	if err != nil && !errors.Is(err, vnflcm.ErrUnreadable) {
+		return err
+	}
+	used, err := p.manager.VIMRegistry().InUse(ctx, tenant, list)
+	for _, vim := range list {
+		v.VIMs = append(v.VIMs, shownVIM{vim, sees(tenant, vim.Tenant), used[vim.VimID]})
+	}
+	return err
 }
 
 // addStopped adds to the page whether a failed operation stops the maintenance window. An operation of another tenant is not named.

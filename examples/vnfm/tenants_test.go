@@ -40,12 +40,13 @@ func newTenants(t *testing.T, settings string) (*vnfm, *httptest.Server) {
 
 // isolation has a row for every pattern: what a tenant sends to see things of another one. The answer is the same for an unknown id.
 var isolation = map[string]struct {
-	paths []string // INSTANCE and OPERATION stand for ids of the other tenant
+	paths []string // INSTANCE, OPERATION and VIM stand for ids of the other tenant
 }{
 	"/vnflcm/":               {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances"}}, // every route: TestIsolation of vnflcm/sol003
 	"/vnfpkgm/":              {[]string{"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content"}},
 	"/preview/":              {[]string{"/preview/v1/vnf_instances/INSTANCE/heal"}},
 	"/maintenance/":          {[]string{"/maintenance/v1/vnf_instances/INSTANCE/renew_certificates"}},
+	"/v1.0/":                 {[]string{"/v1.0/vims/VIM", "/v1.0/vims.json", "/v1.0/vims?id=VIM"}}, // every route: TestIsolation of vnflcm/sol003
 	"GET /{$}":               {[]string{"/", "/?after="}},
 	"GET /instances/{id}":    {[]string{"/instances/INSTANCE", "/instances/INSTANCE?after=x"}},
 	"GET /operations/{file}": {[]string{"/operations/OPERATION", "/operations/OPERATION.svg"}},
@@ -60,6 +61,8 @@ func TestIsolation(t *testing.T) {
 	v, server := newTenants(t, "")
 	const secret = "north's secret name"
 	instance, err := v.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD, VnfInstanceName: secret, Tenant: "north"})
+	must(t, err)
+	vim, err := v.VIMRegistry().Register(t.Context(), "north", vnflcm.VIMRequest{Name: &instance.VnfInstanceName, Unchecked: true, Connection: vnflcm.VimConnectionInfo{VimType: "sandbox"}})
 	must(t, err)
 	name := secret + " changed"
 	operation, err := v.Modify(t.Context(), instance.ID, vnflcm.VnfInfoModificationRequest{VnfInstanceName: &name}, "")
@@ -93,9 +96,9 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%q has no row in the table: add what a tenant could see there", pattern)
 		}
 		for _, path := range row.paths {
-			got := send(strings.NewReplacer("INSTANCE", instance.ID, "OPERATION", operation, "PACKAGE", pkg.ID).Replace(path))
-			want := send(strings.NewReplacer("INSTANCE", unknown, "OPERATION", unknown, "PACKAGE", unknown).Replace(path))
-			if diff := cmp.Diff(want, strings.NewReplacer(instance.ID, unknown, operation, unknown, pkg.ID, unknown).Replace(got)); diff != "" || strings.Contains(got, "north") {
+			got := send(strings.NewReplacer("INSTANCE", instance.ID, "OPERATION", operation, "PACKAGE", pkg.ID, "VIM", vim.VimID).Replace(path))
+			want := send(strings.NewReplacer("INSTANCE", unknown, "OPERATION", unknown, "PACKAGE", unknown, "VIM", unknown).Replace(path))
+			if diff := cmp.Diff(want, strings.NewReplacer(instance.ID, unknown, operation, unknown, pkg.ID, unknown, vim.VimID, unknown).Replace(got)); diff != "" || strings.Contains(got, "north") {
 				t.Errorf("%s:\n%s\nan unknown id:\n%s", path, got, want)
 			}
 		}

@@ -90,7 +90,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, fmt.Errorf("maintenance: %w", err)
 	}
 	running := new(timeline.Running)
-	managed.Maintenance, managed.KnownVIMs, managed.Observe = window, vims, running.Observe
+	managed.Maintenance, managed.KnownVIMs, managed.KnownVIMsSource, managed.Observe = window, vims, c.source, running.Observe
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
@@ -154,6 +154,7 @@ func (v *vnfm) addAPI(ctx context.Context, running *timeline.Running) error {
 
 // serveAs makes the API and the pages for the same senders.
 func (v *vnfm) serveAs(running *timeline.Running, o sol003.Options) (err error) {
+	o.VIMs = v.VIMRegistry()
 	if v.packages != nil {
 		o.Packages = v.packages
 	}
@@ -399,7 +400,7 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 // resources are what routes serves, by pattern.
 func (v *vnfm) resources(ending <-chan struct{}) map[string]http.Handler {
 	out := v.pages.resources()
-	for _, pattern := range []string{"/vnflcm/", "/vnfpkgm/", "/preview/", "/maintenance/"} {
+	for _, pattern := range []string{"/vnflcm/", "/vnfpkgm/", "/preview/", "/maintenance/", "/v1.0/"} {
 		out[pattern] = v.handler
 	}
 	out["GET /healthz"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
