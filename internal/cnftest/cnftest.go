@@ -18,7 +18,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
-	_ "github.com/vnfkit/vnfkit/internal/kubesim/typed" // API servers check fields
 )
 
 // Cluster is a simulated cluster. It is safe for concurrent use.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	_ "github.com/vnfkit/vnfkit/internal/kubesim/typed" // API servers check fields
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 

@@ -2,9 +2,10 @@ package kubeapi
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 var apiServiceKind = Kind{"apiregistration.k8s.io", "v1", "apiservices", "APIService", false}
@@ -21,7 +22,7 @@ func (q *request) proxied() error {
 	for _, o := range q.c.aggregated() {
 		prefix := "/apis/" + Text(o, "spec", "group") + "/" + Text(o, "spec", "version")
 		if q.http.URL.Path == prefix || strings.HasPrefix(q.http.URL.Path, prefix+"/") {
-			return &apiError{code: http.StatusServiceUnavailable, message: "service unavailable", plain: true}
+			return apierrors.NewServiceUnavailable("service unavailable")
 		}
 	}
 	return nil

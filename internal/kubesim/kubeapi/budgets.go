@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var budgetKind = Kind{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true}
@@ -53,7 +57,7 @@ func (c *Cluster) health(budget Object) (healthy, needed, pods int, err error) {
 }
 
 func guards(budget, pod Object) bool {
-	return Text(budget, "metadata", "namespace") == Text(pod, "metadata", "namespace") && selects(at(budget, "spec", "selector"), at(pod, "metadata", "labels"))
+	return Text(budget, "metadata", "namespace") == Text(pod, "metadata", "namespace") && selects(at(budget, "spec", "selector"), pod)
 }
 
 // evict ends a pod unless a disruption budget forbids it (policy/v1).
@@ -83,9 +87,10 @@ func (q *request) evict(pod Object) (any, error) {
 		if healthy <= needed {
 			name := Text(budget, "metadata", "name")
 			inner(inner(pod, "metadata"), "annotations")[guarded] = budgetKind.key(q.path.namespace, name)
-			return nil, errors.Join(&apiError{code: http.StatusTooManyRequests, reason: "TooManyRequests", message: "Cannot evict pod as it would violate the pod's disruption budget.",
-				details: map[string]any{"causes": []any{map[string]any{"reason": "DisruptionBudget",
-					"message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", name, needed, healthy)}}}}, q.c.Store(podKind, pod))
+			err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", name, needed, healthy)}}
+			return nil, errors.Join(err, q.c.Store(podKind, pod))
 		}
 	}
 	return Object{"kind": "Status", "apiVersion": "v1", "status": "Success"}, q.c.endPod(pod, nil)

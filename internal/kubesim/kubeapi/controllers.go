@@ -322,7 +322,7 @@ func (c *Cluster) endKind(crd Object) error {
 // release takes a finalizer away.
 func (c *Cluster) release(k Kind, o Object, finalizer string) error {
 	meta := inner(o, "metadata")
-	meta["finalizers"] = without(list(meta, "finalizers"), []any{finalizer})
+	meta["finalizers"] = without(list(meta, "finalizers"), finalizer)
 	if len(list(meta, "finalizers")) == 0 {
 		delete(meta, "finalizers")
 	}

@@ -11,11 +11,8 @@
 //
 // It refuses methods, kinds of patches and selectors that it does not know. It answers a request for a table with plain JSON.
 //
-// Which fields built-in kinds have, and of which type, it knows only if a Schema is given to CheckFields: package typed does that, and
-// the kits of the project's tests import it.
-//
-// How patches merge the lists and maps of built-in kinds is in tables, which TestSchema compares with all types of client-go. Lists in
-// the status of pods and jobs are not in them.
+// The libraries of Kubernetes do what they can: client-go's types say which fields built-in kinds have, and how patches merge them;
+// package managedfields does server-side apply and keeps the owners of fields.
 //
 // Admission webhooks that cannot be reached refuse requests; a webhook that can be reached allows all. Quotas count objects. Aggregated APIs are
 // never available, so that no namespace can be deleted while there is an APIService of one.

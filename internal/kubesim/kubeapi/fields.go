@@ -1,35 +1,37 @@
 package kubeapi
 
 import (
-	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A Schema knows the fields of built-in kinds. It returns the paths of fields that an object has and its kind has not
-// (spec.template.spec.containers[0].imagePullPolice), or why a field of the kind cannot have the value that it has. Of kinds that it does
-// not know it returns nothing.
-type Schema func(apiVersion, kind string, o Object) (unknown []string, err error)
-
-// fields is what all API servers check fields by. Without one, unknown fields are kept, and the types of few fields are checked.
-var fields Schema
-
-// CheckFields makes all API servers of this process check fields. It is for functions init.
-func CheckFields(s Schema) { fields = s }
-
-// unknownFields are the fields of an object that its kind does not have. A field of a wrong type is an error.
-func (q *request) unknownFields(o Object) ([]string, error) {
-	if fields == nil || q.path.kind.custom() || q.path.sub != "" && q.path.sub != "status" {
+// unknownFields are the fields of an object that its kind does not have by the types of client-go, as paths
+// (spec.template.spec.containers[0].imagePullPolice). A field of a wrong type is an error.
+func (q *request) unknownFields(o Object) (unknown []string, err error) {
+	into := q.path.kind.typed()
+	if into == nil {
 		return nil, nil
 	}
-	return fields(q.path.kind.apiVersion(), q.path.kind.Kind, o)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o, into, true)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return nil, err
+	}
+	for _, one := range strict.Errors() {
+		path, _ := strings.CutPrefix(one.Error(), `unknown field "`)
+		unknown = append(unknown, strings.TrimSuffix(path, `"`))
+	}
+	return unknown, nil
 }
 
 func (q *request) undecoded(reason string) error {
-	return apiFault(http.StatusBadRequest, "BadRequest", "%s in version %q cannot be handled as a %s: %s", q.path.kind.Kind, q.path.kind.Version, q.path.kind.Kind, reason)
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", q.path.kind.Kind, q.path.kind.Version, q.path.kind.Kind, reason))
 }
 
 // checkFields refuses fields of a wrong type and unknown fields. If the request wants less (fieldValidation), the object loses its
@@ -78,25 +80,18 @@ func (q *request) fault(format string, args ...any) {
 
 // invalid is the error of the recorded faults and of further ones.
 func (q *request) invalid(more ...string) error {
-	faults, causes := slices.Concat(q.faults, more), []any{}
-	message := faults[0]
-	if len(faults) > 1 {
-		message = "[" + strings.Join(faults, ", ") + "]"
-	}
+	faults, causes := slices.Concat(q.faults, more), []metav1.StatusCause{}
 	for _, fault := range faults {
-		field, reason, _ := strings.Cut(fault, ": ")
-		causes = append(causes, Object{"reason": reasonOf(reason), "message": reason, "field": field})
+		path, reason, _ := strings.Cut(fault, ": ")
+		causes = append(causes, metav1.StatusCause{Message: reason, Field: path})
 	}
-	err := &apiError{code: http.StatusUnprocessableEntity, reason: "Invalid", message: q.path.kind.Kind + " \"" + q.path.name + "\" is invalid: " + message}
-	err.details = Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Kind, "causes": causes}
+	err := apierrors.NewInvalid(q.path.kind.gvk().GroupKind(), q.path.name, nil)
+	err.ErrStatus.Message += ": " + strings.Join(faults, ", ")
+	err.ErrStatus.Details.Causes = causes
 	return err
 }
 
-// reasons are the reasons of causes (meta/v1 CauseType), by what their messages begin with.
-var reasons = map[string]string{"Required value": "FieldValueRequired", "Unsupported value": "FieldValueNotSupported", "Duplicate value": "FieldValueDuplicate",
-	"Forbidden": "FieldValueForbidden", "Not found": "FieldValueNotFound"}
-
-func reasonOf(message string) string {
-	begin, _, _ := strings.Cut(message, ": ")
-	return cmp.Or(reasons[begin], "FieldValueInvalid")
+// apiFault is an answer other than success.
+func apiFault(code int32, reason metav1.StatusReason, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }

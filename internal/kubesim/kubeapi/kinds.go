@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"crypto/rand"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Kind is a kind of objects that the API serves.
@@ -99,6 +100,14 @@ func (k Kind) apiVersion() string {
 		return k.Version
 	}
 	return k.Group + "/" + k.Version
+}
+
+func (k Kind) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
+func (k Kind) resource() schema.GroupResource {
+	return schema.GroupResource{Group: k.Group, Resource: k.Plural}
 }
 
 // prefix is the prefix of the keys of all objects of a kind, for any version. The name of a built-in kind is unique
@@ -251,12 +260,3 @@ func randomName(n int) string {
 func compareIn(path ...string) func(a, b Object) int {
 	return func(a, b Object) int { return cmp.Compare(Text(a, path...), Text(b, path...)) }
 }
-
-// The forms of names in the API.
-var (
-	objectNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$`)
-	labels      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`) // of a DNS name
-	dataKeys    = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
-	labelNames  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-	labelValues = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
-)

@@ -1,46 +1,40 @@
 package kubeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // lastApplied is the annotation in which kubectl apply keeps what it was given.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Apply applies an object as kubectl apply does, and says what that did: the object was created, configured or unchanged. Items of
-// lists that were applied before, and are not in the object, stay.
+// Apply applies an object as kubectl apply does, and says what that did: the object was created, configured or unchanged.
 func (c *Cluster) Apply(kind Kind, namespace string, o Object) (done string, err error) {
+	before := c.Revision
+	q := c.asKubectl(http.MethodPost, apiPath{kind: kind, namespace: namespace, name: Text(o, "metadata", "name")})
 	text, err := json.Marshal(o)
 	if err != nil {
 		return "", err
-	}
-	before := c.Revision
-	q := c.asKubectl(http.MethodPost, apiPath{kind: kind, namespace: namespace, name: Text(o, "metadata", "name")})
-	old, exists := q.load(q.path)
-	if exists {
-		q.http.Method = http.MethodPatch
-		q.http.Header.Set("Content-Type", strategicPatch)
-		if kind.custom() {
-			q.http.Header.Set("Content-Type", mergePatch)
-		}
-		var last Object
-		if err := json.Unmarshal([]byte(orElse(Text(old, "metadata", "annotations", lastApplied), "{}")), &last); err != nil {
-			return "", err
-		}
-		drop(last, o)
 	}
 	inner(inner(o, "metadata"), "annotations")[lastApplied] = string(text)
 	if q.body, err = json.Marshal(o); err != nil {
 		return "", err
 	}
 	send, done := q.create, "created"
-	if exists {
+	if old, exists := q.load(q.path); exists {
 		send, done = q.patch, "configured"
+		if q.body, err = q.threeWay(old, q.body); err != nil {
+			return "", err
+		}
 	}
 	if _, err := send(); err != nil {
 		return "", err
@@ -51,19 +45,25 @@ func (c *Cluster) Apply(kind Kind, namespace string, o Object) (done string, err
 	return done, c.RunControllers()
 }
 
-// drop sets the fields of a patch to null that an object had before, and that are not in the patch.
-func drop(before, patch Object) {
-	for name, value := range before {
-		now, there := patch[name]
-		if !there {
-			patch[name] = nil
-			continue
-		}
-		was, isMap := value.(Object)
-		if is, ok := now.(Object); isMap && ok {
-			drop(was, is)
-		}
+// threeWay makes the patch by which kubectl apply turns an object into another: it also removes what was applied before.
+func (q *request) threeWay(old Object, wanted []byte) ([]byte, error) {
+	current, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
 	}
+	last := []byte(cmp.Or(Text(old, "metadata", "annotations", lastApplied), "{}"))
+	q.http.Method = http.MethodPatch
+	typed := q.path.kind.typed()
+	if typed == nil {
+		q.http.Header.Set("Content-Type", mergePatch)
+		return jsonmergepatch.CreateThreeWayJSONMergePatch(last, wanted, current)
+	}
+	q.http.Header.Set("Content-Type", strategicPatch)
+	meta, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.CreateThreeWayMergePatch(last, wanted, current, meta, true)
 }
 
 // asKubectl is a request as kubectl sends it.
@@ -91,7 +91,7 @@ func (c *Cluster) EvictAll(node string) (left int, err error) {
 		}
 		q := c.asKubectl(http.MethodPost, apiPath{kind: podKind, namespace: Text(pod, "metadata", "namespace"), name: Text(pod, "metadata", "name"), sub: "eviction"})
 		q.body = []byte(`{"apiVersion":"policy/v1","kind":"Eviction"}`)
-		if _, err := q.evict(pod); err != nil && Reason(err) != "TooManyRequests" {
+		if _, err := q.evict(pod); err != nil && !apierrors.IsTooManyRequests(err) {
 			return left, err
 		}
 	}

@@ -23,7 +23,7 @@ func (c *Cluster) PodBehind(node, number string) (pod, on string) {
 		for _, pod := range pods {
 			on := Text(pod, "spec", "nodeName")
 			if Text(pod, "metadata", "namespace") == Text(s, "metadata", "namespace") && at(pod, "metadata", "deletionTimestamp") == nil && hasCondition(pod, "Ready") &&
-				selects(Object{"matchLabels": at(s, "spec", "selector")}, at(pod, "metadata", "labels")) &&
+				selects(Object{"matchLabels": at(s, "spec", "selector")}, pod) &&
 				c.Nodes[on] != nil && c.ready(c.Nodes[on]) && (on == node || Text(s, "spec", "externalTrafficPolicy") != "Local") {
 				return Text(pod, "metadata", "name"), on
 			}

@@ -87,23 +87,10 @@ func (q *request) writeNode(old, o Object) (any, error) {
 	if n == nil || old == nil {
 		return nil, apiFault(http.StatusForbidden, "Forbidden", "kubesim: nodes join with kubeadm")
 	}
-	for _, list := range []struct {
-		name string
-		into *map[string]string
-	}{{"labels", &n.Labels}, {"annotations", &n.Annotations}} {
-		*list.into = map[string]string{}
-		values, _ := at(o, "metadata", list.name).(Object)
-		for name, value := range values {
-			s, ok := value.(string)
-			if !ok {
-				return nil, apiFault(http.StatusBadRequest, "BadRequest", "cannot unmarshal %s %q into string", list.name, name)
-			}
-			if !labelNames.MatchString(name) || list.name == "labels" && !labelValues.MatchString(s) {
-				return nil, q.invalid(fmt.Sprintf("metadata.%s: Invalid value: %q", list.name, name+"="+s))
-			}
-			(*list.into)[name] = s
-		}
+	if q.faults != nil {
+		return nil, q.invalid()
 	}
+	n.Labels, n.Annotations = labelsOf(o), setOf(at(o, "metadata", "annotations"))
 	n.Unschedulable, _ = at(o, "spec", "unschedulable").(bool)
 	n.Taints, _ = at(o, "spec", "taints").([]any)
 	for _, t := range n.Taints {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"gopkg.in/yaml.v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Object is any object of the API.
@@ -95,17 +96,7 @@ func (c *Cluster) newUID() string {
 }
 
 func (q *request) notFound() error {
-	p := q.path
-	e := &apiError{code: http.StatusNotFound, reason: "NotFound", message: p.resource() + ` "` + p.name + `" not found`,
-		details: map[string]any{"name": p.name, "group": p.kind.Group, "kind": p.kind.Plural}}
-	return e
-}
-
-func (p apiPath) resource() string {
-	if p.kind.Group == "" {
-		return p.kind.Plural
-	}
-	return p.kind.Plural + "." + p.kind.Group
+	return apierrors.NewNotFound(q.path.kind.resource(), q.path.name)
 }
 
 // resource answers a request to objects.

@@ -2,9 +2,10 @@ package kubeapi
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 var quotaKind = Kind{"", "v1", "resourcequotas", "ResourceQuota", true}
@@ -24,9 +25,7 @@ func (c *Cluster) checkQuota(k Kind, o Object) error {
 		return err
 	}
 	refuse := func(format string, args ...any) error {
-		e := &apiError{code: http.StatusForbidden, reason: "Forbidden", details: Object{"name": name, "group": k.Group, "kind": k.Plural}}
-		e.message = fmt.Sprintf("%s %q is forbidden: ", apiPath{kind: k}.resource(), name) + fmt.Sprintf(format, args...)
-		return e
+		return apierrors.NewForbidden(k.resource(), name, fmt.Errorf(format, args...))
 	}
 	for _, quota := range quotas {
 		hard, _ := at(quota, "spec", "hard").(Object)
@@ -75,7 +74,7 @@ func quotas(c *Cluster) error {
 
 // counts reports whether a name in a quota counts objects of the kind.
 func counts(what string, k Kind) bool {
-	return what == "count/"+(apiPath{kind: k}).resource() || k.Group == "" && what == k.Plural && slices.Contains(countedByName, what)
+	return what == "count/"+k.resource().String() || k.Group == "" && what == k.Plural && slices.Contains(countedByName, what)
 }
 
 // count counts the objects of a kind in a namespace, of pods those that have not ended.

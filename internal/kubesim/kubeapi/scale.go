@@ -39,11 +39,7 @@ func (q *request) changed(old Object) (Object, error) {
 	if err != nil || q.http.Method == http.MethodPut {
 		return o, err
 	}
-	kind, _, _ := strings.Cut(q.http.Header.Get("Content-Type"), ";")
-	if kind != mergePatch && kind != strategicPatch {
-		return nil, apiFault(http.StatusNotImplemented, "NotImplemented", "kubesim: patches of subresources by %s are not simulated", kind)
-	}
-	return q.patched(kind, old, o)
+	return q.patched(old, o)
 }
 
 // status changes only the status.
@@ -88,7 +84,9 @@ func (q *request) scale(old Object, paths *scalePaths) (any, error) {
 	}
 	changed := clone(old)
 	setAt(changed, n, paths.spec...)
-	q.ownUpdate(old, changed)
+	if err := q.ownUpdate(old, changed); err != nil {
+		return nil, err
+	}
 	if err := q.c.callWebhooks("UPDATE", q.path, wanted, q.dry, webhookLists...); err != nil {
 		return nil, err
 	}
@@ -111,7 +109,7 @@ func scaleObject(o Object, paths *scalePaths) Object {
 	if text := Text(o, paths.selector...); paths.selector != nil && text != "" {
 		status["selector"] = text
 	} else if paths.selector == nil {
-		status["selector"] = selectorText(at(o, "spec", "selector"))
+		status["selector"] = selectorOf(at(o, "spec", "selector")).String()
 	}
 	return Object{"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": Object{"replicas": numberOr(0, o, paths.spec...)}, "status": status}
 }

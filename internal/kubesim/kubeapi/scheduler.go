@@ -116,7 +116,7 @@ func fits(c *Cluster, n *Node, p Object, ready bool) (reason string, fits bool) 
 		}
 	}
 	if terms := list(p, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"); len(terms) > 0 &&
-		!slices.ContainsFunc(terms, func(t any) bool { return matchesExpressions(at(t, "matchExpressions"), labels) }) {
+		!slices.ContainsFunc(terms, func(t any) bool { return selectorOf(t).Matches(setOf(labels)) }) {
 		return "node(s) didn't match Pod's node affinity/selector", false
 	}
 	taints := slices.Clone(n.Taints)

@@ -3,11 +3,13 @@ package kubeapi
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // request is one request to the API.
@@ -19,33 +21,10 @@ type request struct {
 
 	dry     bool // nothing is stored
 	created bool
-	applied Object // what server-side apply was given
+	applied bool // by server-side apply, which has set the owners of the fields
 
 	warnings []string // unknown fields
 	faults   []string // of the object, each with the path of its field
-}
-
-// apiError is an answer other than success (meta/v1 Status).
-type apiError struct {
-	code    int
-	reason  string
-	message string
-	details map[string]any
-	plain   bool // the answer is plain text and no Status
-}
-
-func (e *apiError) Error() string { return e.message }
-
-// Reason is why the API has not done what was asked (meta/v1 StatusReason), or "" if err is not its answer.
-func Reason(err error) string {
-	if fault, ok := errors.AsType[*apiError](err); ok {
-		return fault.reason
-	}
-	return ""
-}
-
-func apiFault(code int, reason, format string, args ...any) error {
-	return &apiError{code: code, reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
 // Serve answers a request. alive reports, under the lock, whether the API server that was asked still runs.
@@ -84,9 +63,6 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 	code, contentType := http.StatusOK, "application/json"
 	if err != nil {
 		code, text = status(err)
-		if fault, ok := errors.AsType[*apiError](err); ok && fault.plain {
-			contentType, text = "text/plain; charset=utf-8", []byte(fault.message+"\n")
-		}
 	} else if r.Method == http.MethodPost || q.created && r.Method == http.MethodPatch {
 		code = http.StatusCreated
 	}
@@ -99,13 +75,13 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 }
 
 func status(err error) (code int, body []byte) {
-	e, ok := errors.AsType[*apiError](err)
-	if !ok {
-		e = &apiError{code: http.StatusInternalServerError, reason: "InternalError", message: err.Error()}
+	answer := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+	if is, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		answer = is.Status()
 	}
-	body, _ = json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure",
-		"message": e.message, "reason": e.reason, "details": e.details, "code": e.code})
-	return e.code, body
+	answer.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, _ = json.Marshal(answer)
+	return int(answer.Code), body
 }
 
 func (q *request) answer() (any, error) {

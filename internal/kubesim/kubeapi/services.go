@@ -1,8 +1,11 @@
 package kubeapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +29,7 @@ func (q *request) defaultService(old, spec Object) error {
 			}
 		case outside(spec):
 			q.keepNodePort(old, port)
-		case outside(at(old, "spec")) && sameJSON(port["nodePort"], nodePortOf(old, port)):
+		case outside(at(old, "spec")) && reflect.DeepEqual(plain(port["nodePort"]), nodePortOf(old, port)):
 			delete(port, "nodePort")
 		}
 	}
@@ -67,10 +70,20 @@ func outside(spec any) bool {
 
 // nodePortOf is the port that a port of a Service had at all nodes.
 func nodePortOf(old Object, port any) any {
-	if i := indexBy(list(old, "spec", "ports"), []string{"port", "protocol"}, port); i >= 0 {
-		return at(list(old, "spec", "ports")[i], "nodePort")
+	was := list(old, "spec", "ports")
+	if i := indexOfPort(was, port); i >= 0 {
+		return at(was[i], "nodePort")
 	}
 	return nil
+}
+
+// indexOfPort finds the port of a Service that has the number and the protocol of another one.
+func indexOfPort(ports []any, port any) int {
+	wanted, _ := numberAt(port, "port")
+	return slices.IndexFunc(ports, func(p any) bool {
+		n, _ := numberAt(p, "port")
+		return n == wanted && cmp.Or(Text(p, "protocol"), "TCP") == cmp.Or(Text(port, "protocol"), "TCP")
+	})
 }
 
 // keepNodePort gives a port of a Service the port that it has at all nodes, the same as before.

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // validate finds the most frequent mistakes of clients and charts. A real API server checks more: this one does not
@@ -56,7 +58,7 @@ func (q *request) checkData(old, o Object) error {
 	}
 	data, _ := o["data"].(Object)
 	for _, name := range sortedNames(data) {
-		if !dataKeys.MatchString(name) {
+		if len(validation.IsConfigMapKey(name)) > 0 {
 			q.fault("data[%s]: Invalid value: %q: a valid config key must consist of alphanumeric characters, '-', '_' or '.'", name, name)
 		}
 	}
@@ -114,7 +116,7 @@ func (q *request) checkService(o Object) {
 		case n < 30000 || n > 32767:
 			q.fault("spec.ports[%d].nodePort: Invalid value: %v: provided port is not in the valid range. The range of valid ports is 30000-32767", i, n)
 		}
-		if indexBy(ports, []string{"port", "protocol"}, port) < i {
+		if indexOfPort(ports, port) < i {
 			q.fault("spec.ports[%d]: Duplicate value: %v", i, port)
 		}
 	}
@@ -193,7 +195,7 @@ func (q *request) checkWorkload(old, o Object) error {
 			q.fault("spec.%s: Invalid value: %d: must be greater than or equal to 0", name, n)
 		}
 	}
-	if !given || !selects(spec["selector"], at(template, "metadata", "labels")) {
+	if !given || !selects(spec["selector"], template) {
 		q.fault("spec.template.metadata.labels: Invalid value: %v: `selector` does not match template `labels`", at(template, "metadata", "labels"))
 	}
 	podSpec, _ := template["spec"].(Object)
@@ -252,7 +254,7 @@ func (q *request) checkPodSpec(spec Object, path string) {
 			switch id := Text(container, "name"); {
 			case id == "":
 				q.fault("%s.name: Required value", where)
-			case !labels.MatchString(id):
+			case len(validation.IsDNS1123Label(id)) > 0:
 				q.fault("%s.name: Invalid value: %q: a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'", where, id)
 			case seen[id]:
 				q.fault("%s.name: Duplicate value: %q", where, id)

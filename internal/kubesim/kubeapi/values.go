@@ -1,6 +1,10 @@
 package kubeapi
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+)
 
 // numberAt reads a whole number, as JSON or this package has it.
 func numberAt(o any, path ...string) (int, bool) {
@@ -60,4 +64,19 @@ func plain(v any) (out any) {
 func list(o any, path ...string) []any {
 	l, _ := at(o, path...).([]any)
 	return l
+}
+
+func without(items []any, gone any) []any {
+	return slices.DeleteFunc(slices.Clone(items), func(item any) bool { return reflect.DeepEqual(item, gone) })
+}
+
+// union is a list with those of more that are not in it.
+func union(items, more []any) []any {
+	out := slices.Clone(items)
+	for _, item := range more {
+		if !slices.ContainsFunc(out, func(is any) bool { return reflect.DeepEqual(is, item) }) {
+			out = append(out, item)
+		}
+	}
+	return out
 }

@@ -107,7 +107,7 @@ func matchesResource(rule any, p apiPath) bool {
 
 // selectsOrAll is selects for a selector without which all objects are selected.
 func selectsOrAll(selector any, o Object) bool {
-	return selector == nil || selects(selector, at(o, "metadata", "labels"))
+	return selector == nil || selects(selector, o)
 }
 
 // unreachable says why the API server cannot connect to a webhook or an aggregated API, "" if it can.
@@ -137,6 +137,6 @@ func (c *Cluster) hasEndpoint(service Object) bool {
 	}
 	pods, err := c.objects(podKind)
 	return err == nil && slices.ContainsFunc(pods, func(p Object) bool {
-		return Text(p, "metadata", "namespace") == namespace && hasCondition(p, "Ready") && selects(Object{"matchLabels": selector}, at(p, "metadata", "labels"))
+		return Text(p, "metadata", "namespace") == namespace && hasCondition(p, "Ready") && selects(Object{"matchLabels": selector}, p)
 	})
 }

@@ -1,11 +1,20 @@
 package kubeapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 func (q *request) create() (any, error) {
@@ -30,8 +39,7 @@ func (q *request) create() (any, error) {
 
 // exists is the error for an object of the same name. An API server finds it after admission, when it stores the object.
 func (q *request) exists() error {
-	return &apiError{code: http.StatusConflict, reason: "AlreadyExists", message: fmt.Sprintf("%s %q already exists", q.path.resource(), q.path.name),
-		details: Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Plural}}
+	return apierrors.NewAlreadyExists(q.path.kind.resource(), q.path.name)
 }
 
 // decodeWhole reads an object that is not part of one.
@@ -63,8 +71,7 @@ func (q *request) replace() (any, error) {
 }
 
 func (q *request) conflict() error {
-	return &apiError{code: http.StatusConflict, reason: "Conflict", details: Object{"name": q.path.name, "group": q.path.kind.Group, "kind": q.path.kind.Plural},
-		message: fmt.Sprintf("Operation cannot be fulfilled on %s %q: the object has been modified; please apply your changes to the latest version and try again", q.path.resource(), q.path.name)}
+	return apierrors.NewConflict(q.path.kind.resource(), q.path.name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
 // write checks an object as the API server does, and keeps it.
@@ -72,6 +79,7 @@ func (q *request) write(old, o Object) (any, error) {
 	if err := q.checkMeta(old, o); err != nil {
 		return nil, err
 	}
+	o["kind"], o["apiVersion"] = q.path.kind.Kind, q.path.kind.apiVersion()
 	if q.path.kind.Kind == "Node" {
 		return q.writeNode(old, o)
 	}
@@ -103,8 +111,10 @@ func (q *request) write(old, o Object) (any, error) {
 			return nil, err
 		}
 	}
-	if q.applied == nil {
-		q.ownUpdate(old, o)
+	if !q.applied {
+		if err := q.ownUpdate(old, o); err != nil {
+			return nil, err
+		}
 	}
 	return q.keep(old, o)
 }
@@ -165,13 +175,6 @@ func (q *request) checkMeta(old, o Object) error {
 	case q.path.kind.Namespaced && Text(meta, "namespace") != "" && Text(meta, "namespace") != q.path.namespace:
 		return apiFault(http.StatusBadRequest, "BadRequest", "the namespace of the provided object does not match the namespace sent on the request")
 	}
-	if !q.rightName() {
-		q.fault("metadata.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", q.path.name)
-	}
-	if err := q.checkLabels(meta); err != nil {
-		return err
-	}
-	q.checkReferences(old, meta)
 	if old != nil {
 		if uid := Text(meta, "uid"); uid != "" && uid != Text(old, "metadata", "uid") {
 			return apiFault(http.StatusConflict, "Conflict", "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, Text(old, "metadata", "uid"))
@@ -182,70 +185,60 @@ func (q *request) checkMeta(old, o Object) error {
 	}
 	if !q.path.kind.Namespaced {
 		delete(meta, "namespace")
-		return nil
+		return q.checkNames(old, meta)
 	}
 	meta["namespace"] = q.path.namespace
+	if err := q.checkNames(old, meta); err != nil {
+		return err
+	}
 	namespace, exists := q.load(apiPath{kind: namespaceKind, name: q.path.namespace})
 	switch {
 	case !exists:
-		return &apiError{code: http.StatusNotFound, reason: "NotFound", message: fmt.Sprintf("namespaces %q not found", q.path.namespace), details: Object{"name": q.path.namespace, "kind": "namespaces"}}
+		return apierrors.NewNotFound(namespaceKind.resource(), q.path.namespace)
 	case old == nil && at(namespace, "metadata", "deletionTimestamp") != nil:
-		return &apiError{code: http.StatusForbidden, reason: "Forbidden", message: fmt.Sprintf("%s %q is forbidden: unable to create new content in namespace %s because it is being terminated", q.path.resource(), q.path.name, q.path.namespace),
-			details: Object{"name": q.path.name, "kind": q.path.kind.Plural, "causes": []any{Object{"reason": "NamespaceTerminating", "message": "namespace " + q.path.namespace + " is being terminated", "field": "metadata.namespace"}}}}
+		err := apierrors.NewForbidden(q.path.kind.resource(), q.path.name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.path.namespace))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause, Message: "namespace " + q.path.namespace + " is being terminated", Field: "metadata.namespace"}}
+		return err
 	}
 	return nil
 }
 
-// rightName reports whether the name has the form that its kind demands.
-func (q *request) rightName() bool {
-	name := q.path.name
+// checkNames checks the name, the labels, the annotations, the owners and the finalizers.
+func (q *request) checkNames(old, meta Object) error {
+	is, was := metav1.ObjectMeta{}, metav1.ObjectMeta{}
+	metadata, _ := at(old, "metadata").(Object)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &was); err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(meta, &is); err != nil {
+		return q.undecoded("json: " + err.Error())
+	}
+	path := field.NewPath("metadata")
+	faults := validation.ValidateObjectMetaWithOpts(&is, q.path.kind.Namespaced, q.checkName, path)
+	if was.DeletionTimestamp != nil {
+		faults = append(faults, validation.ValidateNoNewFinalizers(is.Finalizers, was.Finalizers, path.Child("finalizers"))...)
+	}
+	for _, fault := range faults {
+		q.fault("%s", fault.Error())
+	}
+	return nil
+}
+
+// checkName checks that the name has the form that its kind demands.
+func (q *request) checkName(path *field.Path, name string) (faults field.ErrorList) {
+	check := validation.NameIsDNSSubdomain
 	switch q.path.kind.Kind {
 	case "Namespace":
-		return len(name) <= 63 && labels.MatchString(name)
+		check = validation.ValidateNamespaceName
 	case "Service":
-		return len(name) <= 63 && labels.MatchString(name) && name[0] >= 'a'
+		check = validation.NameIsDNS1035Label
+	case "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
+		check = func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	}
-	return len(name) <= 253 && objectNames.MatchString(name)
-}
-
-// checkReferences checks owners and finalizers.
-func (q *request) checkReferences(old, meta Object) {
-	for _, owner := range list(meta, "ownerReferences") {
-		for _, field := range []string{"apiVersion", "kind", "name", "uid"} {
-			if Text(owner, field) == "" {
-				q.fault("metadata.ownerReferences.%s: Invalid value: \"\": must not be empty", field)
-			}
-		}
+	for _, reason := range check(name, false) {
+		faults = append(faults, field.Invalid(path, name, reason))
 	}
-	kept := list(old, "metadata", "finalizers")
-	for i, finalizer := range list(meta, "finalizers") {
-		name, _ := finalizer.(string)
-		switch {
-		case !strings.Contains(name, "/") && name != foreground && name != orphan && q.path.kind.Kind != "Namespace":
-			q.fault("metadata.finalizers[%d]: Invalid value: %q: name is neither a standard finalizer name nor is it fully qualified", i, name)
-		case at(old, "metadata", "deletionTimestamp") != nil && !containsValue(kept, name):
-			q.fault("metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers %q", name)
-		}
-	}
-}
-
-func (q *request) checkLabels(meta Object) error {
-	for _, list := range []string{"labels", "annotations"} {
-		values, isMap := meta[list].(Object)
-		if meta[list] != nil && !isMap {
-			return apiFault(http.StatusBadRequest, "BadRequest", "json: cannot unmarshal into Go struct field ObjectMeta.metadata.%s of type map[string]string", list)
-		}
-		for name, value := range values {
-			s, isText := value.(string)
-			if !isText {
-				return apiFault(http.StatusBadRequest, "BadRequest", "%s in version %q cannot be handled as a %s: json: cannot unmarshal into Go struct field ObjectMeta.metadata.%s of type string", q.path.kind.Kind, q.path.kind.Version, q.path.kind.Kind, list)
-			}
-			if list == "labels" && (!labelValues.MatchString(s) || !labelNames.MatchString(name)) {
-				q.fault("metadata.labels: Invalid value: %q: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'", s)
-			}
-		}
-	}
-	return nil
+	return faults
 }
 
 // systemMeta sets what clients do not.
@@ -257,7 +250,7 @@ func (q *request) systemMeta(old, o Object) {
 			meta[name] = value
 		}
 	}
-	if q.applied == nil {
+	if !q.applied {
 		delete(meta, "managedFields")
 		if value := at(old, "metadata", "managedFields"); value != nil {
 			meta["managedFields"] = value

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
@@ -143,7 +144,7 @@ func (m manifest) invalid(reason string) error {
 
 // refused is the error of an object that the API refused.
 func (m manifest) refused(err error) error {
-	switch reason := kubeapi.Reason(err); reason {
+	switch reason := apierrors.ReasonForError(err); reason {
 	case "":
 		return fmt.Errorf("Error from server: %w", err)
 	case "Invalid":
