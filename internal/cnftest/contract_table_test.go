@@ -68,6 +68,16 @@ var contract = map[string][]call{
 		{"POST configmaps", "{metadata: {name: A, labels: {a: \"b c\"}}, data: {a/b: c}}", "422 Invalid metadata.name metadata.labels data[a/b]"},
 		{"POST services", "{metadata: {name: Web}, spec: {type: Other}}", "422 Invalid metadata.name spec.ports spec.type"},
 	},
+	"volumes": {
+		{"POST /api/v1/persistentvolumes", "{metadata: {name: contract-local}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: contract-local, local: {path: /data}}}", "422 Invalid spec.nodeAffinity"},
+		{"POST /api/v1/persistentvolumes", `{metadata: {name: contract-local}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: contract-local, local: {path: /data},
+			nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux]}]}]}}}}`, "201 status/phase=Pending"},
+		{"POST persistentvolumeclaims", "{metadata: {name: other}, spec: {accessModes: [ReadWriteOnce], storageClassName: contract-other, resources: {requests: {storage: 1Gi}}}}", "201"},
+		{"GET /api/v1/persistentvolumes/contract-local", "", "200 status/phase=Available"},
+		{"POST persistentvolumeclaims", "{metadata: {name: a}, spec: {accessModes: [ReadWriteOnce], storageClassName: contract-local, resources: {requests: {storage: 1Gi}}}}", "201"},
+		{"GET persistentvolumeclaims/a", "", "200 status/phase=Bound spec/volumeName=contract-local"},
+		{"DELETE /api/v1/persistentvolumes/contract-local", "", "200"},
+	},
 	"claims": {
 		{"POST persistentvolumeclaims", "{metadata: {name: a}, spec: {}}", "422 Invalid spec.accessModes spec.resources[storage]"},
 		{"POST persistentvolumeclaims", "{metadata: {name: a}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}", "201 spec/volumeMode=Filesystem status/phase=Pending"},

@@ -10,22 +10,26 @@ import (
 
 var apiServiceKind = Kind{"apiregistration.k8s.io", "v1", "apiservices", "APIService", false}
 
-// aggregated returns the APIServices that have a Service: other API servers. No one of them is simulated, so that they
-// are never available.
+// aggregated returns the APIServices that have a Service: other API servers.
 func (c *Cluster) aggregated() (out []Object) {
 	all, _ := c.objects(apiServiceKind)
 	return slices.DeleteFunc(all, func(o Object) bool { return at(o, "spec", "service") == nil })
 }
 
-// proxied answers requests to aggregated APIs as the aggregator does without an endpoint: as plain text.
-func (q *request) proxied() error {
+// proxied answers requests to aggregated APIs: without an endpoint as the aggregator does, otherwise as an API without resources.
+func (q *request) proxied() (any, error) {
 	for _, o := range q.c.aggregated() {
-		prefix := "/apis/" + Text(o, "spec", "group") + "/" + Text(o, "spec", "version")
-		if q.http.URL.Path == prefix || strings.HasPrefix(q.http.URL.Path, prefix+"/") {
-			return apierrors.NewServiceUnavailable("service unavailable")
+		version := Text(o, "spec", "group") + "/" + Text(o, "spec", "version")
+		rest, is := strings.CutPrefix(q.http.URL.Path+"/", "/apis/"+version+"/")
+		switch {
+		case !is:
+		case q.c.unreachable(o["spec"]) != "":
+			return nil, apierrors.NewServiceUnavailable("service unavailable")
+		case rest == "":
+			return Object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": []any{}}, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // apiServices sets the conditions of APIServices.
@@ -33,11 +37,14 @@ func apiServices(c *Cluster) error {
 	for _, o := range c.aggregated() {
 		name := Text(o, "spec", "service", "name")
 		where := fmt.Sprintf("service/%s in %q", name, Text(o, "spec", "service", "namespace"))
-		reason, message := "MissingEndpoints", "endpoints for "+where+" have no addresses with port name \"\""
-		if strings.Contains(c.unreachable(o["spec"]), "not found") {
-			reason, message = "ServiceNotFound", where+" is not present"
+		available := condition(o, "Available", "False", "MissingEndpoints", "endpoints for "+where+" have no addresses with port name \"\"")
+		switch why := c.unreachable(o["spec"]); {
+		case why == "":
+			available = condition(o, "Available", "True", "Passed", "all checks passed")
+		case strings.Contains(why, "not found"):
+			available = condition(o, "Available", "False", "ServiceNotFound", where+" is not present")
 		}
-		if err := c.setStatus(apiServiceKind, o, Object{"conditions": []any{condition(o, "Available", "False", reason, message)}}); err != nil {
+		if err := c.setStatus(apiServiceKind, o, Object{"conditions": []any{available}}); err != nil {
 			return err
 		}
 	}
@@ -48,7 +55,9 @@ func apiServices(c *Cluster) error {
 func (c *Cluster) undiscovered() string {
 	var versions []string
 	for _, o := range c.aggregated() {
-		versions = append(versions, Text(o, "spec", "group")+"/"+Text(o, "spec", "version")+": stale GroupVersion discovery: "+Text(o, "spec", "group")+"/"+Text(o, "spec", "version"))
+		if version := Text(o, "spec", "group") + "/" + Text(o, "spec", "version"); c.unreachable(o["spec"]) != "" {
+			versions = append(versions, version+": stale GroupVersion discovery: "+version)
+		}
 	}
 	if versions == nil {
 		return ""

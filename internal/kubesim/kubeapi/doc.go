@@ -14,8 +14,8 @@
 // The libraries of Kubernetes do what they can: client-go's types say which fields built-in kinds have, and how patches merge them;
 // package managedfields does server-side apply and keeps the owners of fields.
 //
-// Admission webhooks that cannot be reached refuse requests; a webhook that can be reached allows all. Quotas count objects. Aggregated APIs are
-// never available, so that no namespace can be deleted while there is an APIService of one.
+// Admission webhooks that cannot be reached refuse requests; a webhook that can be reached allows all. Quotas count objects. An aggregated
+// API has no resources; without an endpoint it is not available, so that no namespace can be deleted.
 //
 // It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, the answers of admission
 // webhooks, JSON patches, protobuf, pages of lists, resources that pods ask for, priorities, affinity to other pods,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -18,40 +19,38 @@ type Kind struct {
 
 // builtin are the kinds that this API server serves without CustomResourceDefinitions, the preferred version of a group
 // first.
-var builtin = []Kind{
-	{"", "v1", "nodes", "Node", false}, {"", "v1", "namespaces", "Namespace", false}, {"", "v1", "pods", "Pod", true},
-	{"", "v1", "secrets", "Secret", true}, {"", "v1", "configmaps", "ConfigMap", true}, {"", "v1", "services", "Service", true},
-	{"", "v1", "serviceaccounts", "ServiceAccount", true}, {"", "v1", "persistentvolumes", "PersistentVolume", false},
-	{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true}, {"", "v1", "events", "Event", true},
-	{"", "v1", "resourcequotas", "ResourceQuota", true}, {"", "v1", "limitranges", "LimitRange", true},
-	{"", "v1", "endpoints", "Endpoints", true}, {"", "v1", "replicationcontrollers", "ReplicationController", true},
-	{"apps", "v1", "daemonsets", "DaemonSet", true}, {"apps", "v1", "deployments", "Deployment", true},
-	{"apps", "v1", "replicasets", "ReplicaSet", true}, {"apps", "v1", "statefulsets", "StatefulSet", true},
-	{"apps", "v1", "controllerrevisions", "ControllerRevision", true},
-	{"batch", "v1", "jobs", "Job", true}, {"batch", "v1", "cronjobs", "CronJob", true},
-	{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true},
-	{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true},
-	{"autoscaling", "v1", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true},
-	{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false},
-	{"rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", false},
-	{"rbac.authorization.k8s.io", "v1", "roles", "Role", true}, {"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true},
-	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", true}, {"networking.k8s.io", "v1", "ingresses", "Ingress", true},
-	{"networking.k8s.io", "v1", "ingressclasses", "IngressClass", false},
-	{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false}, {"storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", false},
-	{"coordination.k8s.io", "v1", "leases", "Lease", true}, {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
-	{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false},
-	{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false},
-	{"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", false},
-	{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false},
-	{"apiregistration.k8s.io", "v1", "apiservices", "APIService", false},
-}
+var builtin = slices.Concat(
+	kindsOf("", "v1", "Namespace Node PersistentVolume",
+		"ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount"),
+	kindsOf("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration", ""),
+	kindsOf("apiextensions.k8s.io", "v1", "CustomResourceDefinition", ""),
+	kindsOf("apiregistration.k8s.io", "v1", "APIService", ""),
+	kindsOf("apps", "v1", "", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet"),
+	kindsOf("autoscaling", "v2", "", "HorizontalPodAutoscaler"),
+	kindsOf("autoscaling", "v1", "", "HorizontalPodAutoscaler"),
+	kindsOf("batch", "v1", "", "CronJob Job"),
+	kindsOf("certificates.k8s.io", "v1", "CertificateSigningRequest", ""),
+	kindsOf("coordination.k8s.io", "v1", "", "Lease"),
+	kindsOf("discovery.k8s.io", "v1", "", "EndpointSlice"),
+	kindsOf("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema PriorityLevelConfiguration", ""),
+	kindsOf("networking.k8s.io", "v1", "IPAddress IngressClass ServiceCIDR", "Ingress NetworkPolicy"),
+	kindsOf("node.k8s.io", "v1", "RuntimeClass", ""),
+	kindsOf("policy", "v1", "", "PodDisruptionBudget"),
+	kindsOf("rbac.authorization.k8s.io", "v1", "ClusterRole ClusterRoleBinding", "Role RoleBinding"),
+	kindsOf("resource.k8s.io", "v1", "DeviceClass ResourceSlice", "ResourceClaim ResourceClaimTemplate"),
+	kindsOf("scheduling.k8s.io", "v1", "PriorityClass", ""),
+	kindsOf("storage.k8s.io", "v1", "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass", "CSIStorageCapacity"),
+)
 
-// shortNames are the short names in discovery.
-var shortNames = map[string][]string{
-	"configmaps": {"cm"}, "cronjobs": {"cj"}, "customresourcedefinitions": {"crd", "crds"}, "daemonsets": {"ds"}, "deployments": {"deploy"},
-	"events": {"ev"}, "horizontalpodautoscalers": {"hpa"}, "ingresses": {"ing"}, "namespaces": {"ns"}, "networkpolicies": {"netpol"},
-	"nodes": {"no"}, "persistentvolumeclaims": {"pvc"}, "persistentvolumes": {"pv"}, "poddisruptionbudgets": {"pdb"}, "pods": {"po"},
-	"replicasets": {"rs"}, "resourcequotas": {"quota"}, "serviceaccounts": {"sa"}, "services": {"svc"}, "statefulsets": {"sts"},
+// kindsOf returns the kinds of a version, of which some are of the cluster and some of its namespaces.
+func kindsOf(group, version, cluster, namespaced string) (out []Kind) {
+	for i, names := range []string{cluster, namespaced} {
+		for name := range strings.FieldsSeq(names) {
+			plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: name})
+			out = append(out, Kind{group, version, plural.Resource, name, i == 1})
+		}
+	}
+	return out
 }
 
 // subresources are what objects of a kind answer to beside themselves, their status and their scale.
@@ -182,9 +181,6 @@ func (q *request) resources(group, version string) any {
 		}
 		one := map[string]any{"name": k.Plural, "kind": k.Kind, "namespaced": k.Namespaced, "singularName": strings.ToLower(k.Kind),
 			"verbs": []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}}
-		if short := shortNames[k.Plural]; short != nil && !k.custom() {
-			one["shortNames"] = short
-		}
 		list = append(list, one)
 		if sub := subresources[k.Plural]; sub != nil && group == "" {
 			list = append(list, sub)

@@ -104,8 +104,8 @@ func (q *request) answer() (any, error) {
 	if err := q.authorize(user); err != nil {
 		return nil, err
 	}
-	if err := q.proxied(); err != nil {
-		return nil, err
+	if out, err := q.proxied(); out != nil || err != nil {
+		return out, err
 	}
 	if out := q.discovery(); out != nil {
 		return out, nil

@@ -1,16 +1,12 @@
 package kubeapi
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 )
 
 var definitionKind = Kind{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false}
-
-// withStatus are the built-in kinds whose status clients change only by its subresource.
-var withStatus = []string{"Node", "Namespace", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "ResourceQuota", "ReplicationController",
-	"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob", "PodDisruptionBudget", "HorizontalPodAutoscaler", "Ingress",
-	"CustomResourceDefinition", "APIService"}
 
 // scalePaths say where the fields of a Scale are in an object.
 type scalePaths struct {
@@ -34,9 +30,11 @@ func (c *Cluster) definitionOf(k Kind) (crd, version Object) {
 	return nil, nil
 }
 
+// hasStatus reports whether clients change the status of objects only by a subresource.
 func (c *Cluster) hasStatus(k Kind) bool {
 	if !k.custom() {
-		return slices.Contains(withStatus, k.Kind)
+		typed := k.typed() // nil of CustomResourceDefinition and APIService, which have one
+		return typed == nil || reflect.ValueOf(typed).Elem().FieldByName("Status").IsValid()
 	}
 	_, version := c.definitionOf(k)
 	return at(version, "subresources", "status") != nil

@@ -29,7 +29,7 @@ func (q *request) validate(old, o Object) error {
 	case "Pod":
 		return q.checkPod(old, o)
 	case "PersistentVolume":
-		return q.checkVolume(old, o)
+		q.checkVolume(old, o)
 	case "VolumeAttachment":
 		q.checkAttachment(old, o)
 	case "ConfigMap", "Secret":

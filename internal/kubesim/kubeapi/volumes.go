@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 var (
@@ -16,24 +18,39 @@ var (
 
 // checkVolume finds faults for which the API server refuses a persistent volume. A new one is Pending until the
 // controller has processed it.
-func (q *request) checkVolume(old, o Object) error {
+func (q *request) checkVolume(old, o Object) {
 	spec, _ := at(o, "spec").(Object)
-	modes, _ := spec["accessModes"].([]any)
-	switch {
-	case len(modes) == 0:
-		return q.invalid("spec.accessModes: Required value")
-	case Text(spec, "capacity", "storage") == "":
-		return q.invalid("spec.capacity: Required value")
-	case spec["nfs"] == nil:
-		return q.invalid("spec: Required value: must specify a volume type")
-	case Text(spec, "nfs", "server") == "" || !strings.HasPrefix(Text(spec, "nfs", "path"), "/"):
-		return q.invalid("spec.nfs: Required value: server, and an absolute path")
-	case old == nil:
-		inner(o, "status")["phase"] = "Pending"
-	case !reflect.DeepEqual(at(old, "spec", "nfs"), spec["nfs"]):
-		return q.invalid("spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation")
+	source := sourceOf(spec)
+	if len(list(spec, "accessModes")) == 0 {
+		q.fault("spec.accessModes: Required value")
 	}
-	return nil
+	if Text(spec, "capacity", "storage") == "" {
+		q.fault("spec.capacity: Required value")
+	}
+	if source == "" {
+		q.fault("spec: Required value: must specify a volume type")
+	}
+	if source == "local" && at(spec, "nodeAffinity", "required") == nil {
+		q.fault("spec.nodeAffinity: Required value: Local volume requires node affinity")
+	}
+	if source == "nfs" && (Text(spec, "nfs", "server") == "" || !strings.HasPrefix(Text(spec, "nfs", "path"), "/")) {
+		q.fault("spec.nfs: Required value: server, and an absolute path")
+	}
+	if old == nil {
+		inner(o, "status")["phase"] = "Pending"
+	} else if !reflect.DeepEqual(at(old, "spec", source), plain(spec[source])) {
+		q.fault("spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation")
+	}
+}
+
+// sourceOf is the field of the spec of a persistent volume that says where its data are, such as nfs, "" if there is none.
+func sourceOf(spec Object) string {
+	for field := range reflect.TypeFor[corev1.PersistentVolumeSource]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); spec[name] != nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // checkAttachment finds faults for which the API server refuses a VolumeAttachment. No controller attaches or detaches here.
@@ -115,7 +132,7 @@ func (c *Cluster) controlVolumes() error {
 	return nil
 }
 
-// phaseOf binds a volume to the first claim that waits for one, if it is free.
+// phaseOf binds a volume to the first claim that waits for one of its class, if the volume is free.
 func (c *Cluster) phaseOf(v Object, claims []Object) string {
 	name := Text(v, "metadata", "name")
 	ref := at(v, "spec", "claimRef")
@@ -124,7 +141,8 @@ func (c *Cluster) phaseOf(v Object, claims []Object) string {
 		if Text(ref, "namespace") == namespace && Text(ref, "name") == claimName {
 			return "Bound"
 		}
-		if ref != nil || Text(claim, "status", "phase") == "Bound" || wanted != "" && wanted != name {
+		if ref != nil || Text(claim, "status", "phase") == "Bound" || wanted != "" && wanted != name ||
+			Text(claim, "spec", "storageClassName") != Text(v, "spec", "storageClassName") {
 			continue
 		}
 		inner(v, "spec")["claimRef"] = Object{"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": namespace, "name": claimName}

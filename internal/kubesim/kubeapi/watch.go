@@ -21,6 +21,7 @@ type history struct {
 	before  int           // the revision that it begins after
 	told    chan struct{} // closed at the next change
 	decoded map[string]Object
+	events  map[string]bool       // that were recorded, by object, reason and message
 	nodes   map[string]int        // revisions of nodes
 	seen    map[string]jsonObject // nodes at these
 }
