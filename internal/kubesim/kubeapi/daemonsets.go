@@ -89,9 +89,6 @@ func daemonSet(c *Cluster, d Object) error {
 
 // updateDaemons replaces one pod of an older template at a time.
 func updateDaemons(c *Cluster, d Object, pods []Object, hash string) error {
-	if Text(d, "spec", "updateStrategy", "type") == "OnDelete" {
-		return nil
-	}
 	var old []Object
 	for _, p := range pods {
 		switch is := Text(p, "metadata", "labels", controllerHash) == hash; {

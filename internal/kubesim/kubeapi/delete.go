@@ -55,7 +55,7 @@ func (q *request) remove() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(q.asExpected(o), q.c.callWebhooks("DELETE", q.path, o, q.dry, webhookLists...)); err != nil {
+	if err := errors.Join(q.asExpected(o), q.c.callWebhooks("DELETE", q.path, o, webhookLists...)); err != nil {
 		return nil, err
 	}
 	done := Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success",

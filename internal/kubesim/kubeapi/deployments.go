@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The marks that the deployment controller leaves.
@@ -41,30 +40,15 @@ func deployment(c *Cluster, d Object) error {
 	}
 	wanted := numberOr(1, d, "spec", "replicas")
 	current := slices.IndexFunc(sets, func(rs Object) bool { return sameTemplate(d, rs) })
-	paused := at(d, "spec", "paused") == true
-	if current < 0 && !paused {
+	if current < 0 {
 		return c.makeReplicaSet(d, sets)
 	}
-	var fresh Object
-	var old []Object
-	for i, rs := range sets {
-		if i == current {
-			fresh = rs
-		} else {
-			old = append(old, rs)
-		}
+	fresh, old := sets[current], slices.Delete(slices.Clone(sets), current, current+1)
+	if err := c.newest(d, fresh, old); err != nil {
+		return err
 	}
-	if fresh != nil && !paused {
-		if err := c.newest(d, fresh, old); err != nil {
-			return err
-		}
-		if err := c.roll(d, fresh, old, wanted); err != nil {
-			return err
-		}
-	} else if len(sets) > 0 {
-		if err := c.resize(d, sets[len(sets)-1], wanted); err != nil {
-			return err
-		}
+	if err := c.roll(d, fresh, old, wanted); err != nil {
+		return err
 	}
 	return c.deploymentStatus(d, fresh, old, wanted)
 }
@@ -146,24 +130,12 @@ func share(v any, of int, up bool) int {
 	return int(math.Floor(exact))
 }
 
-// roll moves replicas from the old ReplicaSets to the new one, by the strategy.
+// roll moves replicas from the old ReplicaSets to the new one, whatever the strategy is.
 func (c *Cluster) roll(d, fresh Object, old []Object, wanted int) error {
-	oldTotal, oldReady, oldPods := 0, 0, 0
+	oldTotal, oldReady := 0, 0
 	for _, rs := range old {
 		oldTotal += numberOr(0, rs, "spec", "replicas")
 		oldReady += numberOr(0, rs, "status", "availableReplicas")
-		oldPods += numberOr(0, rs, "status", "replicas")
-	}
-	if Text(d, "spec", "strategy", "type") == "Recreate" {
-		for _, rs := range old {
-			if err := c.resize(d, rs, 0); err != nil {
-				return err
-			}
-		}
-		if oldTotal > 0 || oldPods > 0 || c.lingering(old) {
-			return nil
-		}
-		return c.resize(d, fresh, wanted)
 	}
 	surge := share(at(d, "spec", "strategy", "rollingUpdate", "maxSurge"), wanted, true)
 	unavailable := share(at(d, "spec", "strategy", "rollingUpdate", "maxUnavailable"), wanted, false)
@@ -194,16 +166,6 @@ func (c *Cluster) roll(d, fresh Object, old []Object, wanted int) error {
 		}
 	}
 	return nil
-}
-
-// lingering reports whether pods of the ReplicaSets are there still.
-func (c *Cluster) lingering(sets []Object) bool {
-	for _, rs := range sets {
-		if pods, err := c.controlled(podKind, rs); err != nil || len(pods) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *Cluster) resize(d, rs Object, n int) error {
@@ -243,7 +205,7 @@ func (c *Cluster) deploymentStatus(d, fresh Object, old []Object, wanted int) er
 	name := Text(fresh, "metadata", "name")
 	progressing := condition(d, "Progressing", "True", "NewReplicaSetAvailable", fmt.Sprintf("ReplicaSet %q has successfully progressed.", name))
 	if updatedReady < wanted || total > updated || updated < wanted {
-		progressing = c.progress(d, name, status)
+		progressing = condition(d, "Progressing", "True", "ReplicaSetUpdated", fmt.Sprintf("ReplicaSet %q is progressing.", name))
 	}
 	setDefault(progressing, "lastUpdateTime", progressing["lastTransitionTime"])
 	setDefault(available, "lastUpdateTime", available["lastTransitionTime"])
@@ -252,36 +214,4 @@ func (c *Cluster) deploymentStatus(d, fresh Object, old []Object, wanted int) er
 		status["conditions"] = append(list(status, "conditions"), failure)
 	}
 	return c.setStatus(deploymentKind, d, status)
-}
-
-// progress is the condition of a rollout that is under way, or has made no step for too long.
-func (c *Cluster) progress(d Object, set string, status Object) Object {
-	seconds := numberOr(600, d, "spec", "progressDeadlineSeconds")
-	last := time.Now()
-	same := true
-	for _, name := range []string{"updatedReplicas", "readyReplicas", "observedGeneration", "replicas"} {
-		same = same && numberOr(-1, d, "status", name) == numberOr(-1, status, name)
-	}
-	for _, was := range list(d, "status", "conditions") {
-		if Text(was, "type") != "Progressing" || !same {
-			continue
-		}
-		if Text(was, "reason") == "ProgressDeadlineExceeded" {
-			kept, _ := clone(was).(Object)
-			return kept
-		}
-		if t, err := time.Parse(time.RFC3339, Text(was, "lastUpdateTime")); err == nil && Text(was, "reason") == "ReplicaSetUpdated" {
-			last = t
-		}
-	}
-	deadline := last.Add(time.Duration(seconds) * time.Second)
-	if !time.Now().Before(deadline) {
-		out := condition(d, "Progressing", "False", "ProgressDeadlineExceeded", fmt.Sprintf("ReplicaSet %q has timed out progressing.", set))
-		out["lastUpdateTime"] = now()
-		return out
-	}
-	c.dueAt(deadline)
-	out := condition(d, "Progressing", "True", "ReplicaSetUpdated", fmt.Sprintf("ReplicaSet %q is progressing.", set))
-	out["lastUpdateTime"] = last.UTC().Format(time.RFC3339)
-	return out
 }

@@ -1,6 +1,6 @@
 // Package kubeapi simulates the API server of a Kubernetes cluster, its controllers, its scheduler and its kubelets, as far as
 // drivers, Helm and client-go's dynamic client need them: discovery, lists and watches by selectors, optimistic locking, merge
-// and strategic merge patches, server-side apply with owners of fields, status and scale, finalizers, owners and their garbage
+// and strategic merge patches, server-side apply with owners of fields, scale, finalizers, owners and their garbage
 // collection, namespaces, custom kinds, dry runs, nodes, pods and their eviction, disruption budgets, service accounts and
 // their tokens.
 //
@@ -18,11 +18,12 @@
 // API has no resources; without an endpoint it is not available, so that no namespace can be deleted.
 //
 // It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, the answers of admission
-// webhooks, JSON patches, protobuf, pages of lists, resources that pods ask for, priorities, affinity to other pods,
-// probes and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.
+// webhooks, JSON patches, protobuf, pages of lists, changes of a status by clients, resources that pods ask for,
+// priorities, affinity to other pods, probes and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.
+// Deployments always roll, also those with the strategy Recreate and paused ones; Jobs are not suspended. It sets only
+// the defaults that drivers or its controllers read.
 //
 // TestContract in internal/cnftest holds it and a real kube-apiserver to the same answers. Three answers differ from those of a real
 // one, so that a test notices what a driver has forgotten: a ready Node that has pods is not deleted, roles allow either
-// everything or reading, and unknown fields are refused where a real API server would only warn of them, unless the request
-// has a parameter fieldValidation.
+// everything or reading, and unknown fields are always refused.
 package kubeapi

@@ -3,7 +3,6 @@ package kubeapi
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,43 +33,16 @@ func (q *request) undecoded(reason string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", q.path.kind.Kind, q.path.kind.Version, q.path.kind.Kind, reason))
 }
 
-// checkFields refuses fields of a wrong type and unknown fields. If the request wants less (fieldValidation), the object loses its
-// unknown fields, with or without a warning.
+// checkFields refuses fields of a wrong type and unknown fields.
 func (q *request) checkFields(o Object, refuse func(reason string) error) error {
 	unknown, err := q.unknownFields(o)
 	if err != nil {
 		return refuse("json: " + err.Error())
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	switch q.http.URL.Query().Get("fieldValidation") {
-	case "Warn":
-		q.warnings = unknown
-	case "Ignore":
-	default:
+	if len(unknown) > 0 {
 		return refuse("strict decoding error: unknown field \"" + strings.Join(unknown, "\", unknown field \"") + "\"")
 	}
-	for _, path := range unknown {
-		prune(o, strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }))
-	}
 	return nil
-}
-
-// prune removes the value at a path of names and indexes.
-func prune(o any, path []string) {
-	switch o := o.(type) {
-	case Object:
-		if len(path) == 1 {
-			delete(o, path[0])
-			return
-		}
-		prune(o[path[0]], path[1:])
-	case []any:
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(o) && len(path) > 1 {
-			prune(o[i], path[1:])
-		}
-	}
 }
 
 // fault records a fault of an object, which begins with the path of the field.

@@ -79,8 +79,6 @@ func job(c *Cluster, j Object) error {
 		conditions = failure(j, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 	case overdue(c, j, started):
 		conditions = failure(j, "DeadlineExceeded", "Job was active longer than specified deadline")
-	case at(j, "spec", "suspend") == true:
-		conditions = []any{condition(j, "Suspended", "True", "JobSuspended", "Job suspended")}
 	default:
 		for i := len(running); i < min(numberOr(1, j, "spec", "parallelism"), completions-succeeded); i++ {
 			if refused, err := c.makePod(j, generated(Text(j, "metadata", "name")+"-"), nil); err != nil || refused != "" {

@@ -136,13 +136,6 @@ func (q *request) discovery() any {
 		return map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": q.groups()}
 	case len(parts) == 2 && parts[0] == "api":
 		return q.resources("", parts[1])
-	case len(parts) == 2 && parts[0] == "apis":
-		for _, g := range q.groups() {
-			if g["name"] == parts[1] {
-				g["kind"], g["apiVersion"] = "APIGroup", "v1"
-				return g
-			}
-		}
 	case len(parts) == 3 && parts[0] == "apis":
 		return q.resources(parts[1], parts[2])
 	}
@@ -184,9 +177,6 @@ func (q *request) resources(group, version string) any {
 		list = append(list, one)
 		if sub := subresources[k.Plural]; sub != nil && group == "" {
 			list = append(list, sub)
-		}
-		if q.c.hasStatus(k) {
-			list = append(list, Object{"name": k.Plural + "/status", "kind": k.Kind, "namespaced": k.Namespaced, "singularName": "", "verbs": []string{"get", "patch", "update"}})
 		}
 		if q.c.scaleOf(k) != nil {
 			list = append(list, Object{"name": k.Plural + "/scale", "kind": "Scale", "group": "autoscaling", "version": "v1", "namespaced": k.Namespaced, "singularName": "",

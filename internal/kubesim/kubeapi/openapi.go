@@ -2,7 +2,6 @@ package kubeapi
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -48,9 +47,6 @@ func (q *request) openAPI() (any, error) {
 // checkQuery refuses parameters that are not simulated, instead of ignoring them.
 func (q *request) checkQuery() error {
 	query := q.http.URL.Query()
-	if v := query.Get("fieldValidation"); !slices.Contains([]string{"", "Ignore", "Warn", "Strict"}, v) {
-		return q.invalid("fieldValidation: Unsupported value: \"" + v + "\"")
-	}
 	if query.Has("force") && !strings.HasPrefix(q.http.Header.Get("Content-Type"), applyPatch) {
 		return q.invalid("force: Forbidden: may not be specified for non-apply patch")
 	}

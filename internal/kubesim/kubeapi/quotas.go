@@ -13,8 +13,8 @@ var quotaKind = Kind{"", "v1", "resourcequotas", "ResourceQuota", true}
 // countedByName are the resources of the core API that a quota counts by their plain name.
 var countedByName = []string{"pods", "services", "secrets", "configmaps", "persistentvolumeclaims", "replicationcontrollers", "resourcequotas"}
 
-// checkQuota refuses an object that would exceed the number of objects that a quota of its namespace allows, or a pod
-// without a request for what a quota limits. The amounts of resources that pods ask for are not counted.
+// checkQuota refuses an object that would exceed the number of objects that a quota of its namespace allows. The amounts of
+// resources that pods ask for are not counted.
 func (c *Cluster) checkQuota(k Kind, o Object) error {
 	if !k.Namespaced {
 		return nil
@@ -33,9 +33,6 @@ func (c *Cluster) checkQuota(k Kind, o Object) error {
 			continue
 		}
 		for _, what := range sortedNames(hard) {
-			if resource, of := strings.CutPrefix(what, "requests."); k.Kind == "Pod" && of && unasked(o, resource) != "" {
-				return refuse("failed quota: %s: must specify %s for: %s", Text(quota, "metadata", "name"), what, unasked(o, resource))
-			}
 			if !counts(what, k) {
 				continue
 			}
@@ -91,14 +88,4 @@ func (c *Cluster) count(k Kind, namespace string) (n int) {
 func amount(text string) (n int) {
 	_, _ = fmt.Sscan(text, &n)
 	return n
-}
-
-// unasked names a container of a pod that has no request for a resource, "" if all have one.
-func unasked(pod Object, resource string) string {
-	for _, container := range list(pod, "spec", "containers") {
-		if at(container, "resources", "requests", resource) == nil && at(container, "resources", "limits", resource) == nil {
-			return Text(container, "name")
-		}
-	}
-	return ""
 }

@@ -165,7 +165,7 @@ func (c *Cluster) admitPod(pod Object, generatedName bool) error {
 	if account := Text(pod, "spec", "serviceAccountName"); c.Objects[accountKind.key(namespace, account)] == nil {
 		return apiFault(http.StatusForbidden, "Forbidden", "pods %q is forbidden: error looking up service account %s/%s: serviceaccount %q not found", meta["name"], namespace, account, account)
 	}
-	if err := c.callWebhooks("CREATE", apiPath{kind: podKind, namespace: namespace, name: name}, pod, false, webhookLists...); err != nil {
+	if err := c.callWebhooks("CREATE", apiPath{kind: podKind, namespace: namespace, name: name}, pod, webhookLists...); err != nil {
 		return err
 	}
 	return c.checkQuota(podKind, pod)

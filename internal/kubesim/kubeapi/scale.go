@@ -3,7 +3,6 @@ package kubeapi
 import (
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -15,8 +14,6 @@ func (q *request) subresource() (any, error) {
 	}
 	method := q.http.Method
 	switch {
-	case q.path.sub == "status" && q.c.hasStatus(q.path.kind) && method != http.MethodPost && method != http.MethodDelete:
-		return q.status(o)
 	case q.path.sub == "scale" && q.c.scaleOf(q.path.kind) != nil && method != http.MethodPost && method != http.MethodDelete:
 		return q.scale(o, q.c.scaleOf(q.path.kind))
 	case q.path.sub == "log" && q.path.kind.Kind == "Pod" && method == http.MethodGet:
@@ -42,29 +39,6 @@ func (q *request) changed(old Object) (Object, error) {
 	return q.patched(old, o)
 }
 
-// status changes only the status.
-func (q *request) status(old Object) (any, error) {
-	if q.http.Method == http.MethodGet {
-		return old, nil
-	}
-	o, err := q.changed(old)
-	if err != nil {
-		return nil, err
-	}
-	if version := Text(o, "metadata", "resourceVersion"); version != "" && version != Text(old, "metadata", "resourceVersion") {
-		return nil, q.conflict()
-	}
-	if q.path.kind.Kind == "Node" {
-		return nil, apiFault(http.StatusNotImplemented, "NotImplemented", "kubesim: the status of nodes is that of their machines")
-	}
-	out := clone(old)
-	out["status"] = o["status"]
-	if reflect.DeepEqual(plain(old), plain(out)) {
-		return old, nil
-	}
-	return out, q.c.Store(q.path.kind, out)
-}
-
 // scale reads or changes the number of replicas (autoscaling/v1).
 func (q *request) scale(old Object, paths *scalePaths) (any, error) {
 	is := scaleObject(old, paths)
@@ -87,7 +61,7 @@ func (q *request) scale(old Object, paths *scalePaths) (any, error) {
 	if err := q.ownUpdate(old, changed); err != nil {
 		return nil, err
 	}
-	if err := q.c.callWebhooks("UPDATE", q.path, wanted, q.dry, webhookLists...); err != nil {
+	if err := q.c.callWebhooks("UPDATE", q.path, wanted, webhookLists...); err != nil {
 		return nil, err
 	}
 	out, err := q.keep(old, changed)
@@ -161,13 +135,7 @@ func (q *request) defaults(old, o Object) error {
 		}
 		delete(o, "stringData")
 		setDefault(o, "type", "Opaque")
-	case slices.Contains(webhookLists, kind):
-		defaultWebhooks(o)
 	case !hasSpec:
-	case kind == "APIService":
-		if service, _ := spec["service"].(Object); service != nil {
-			setDefault(service, "port", 443)
-		}
 	case kind == "Pod":
 		defaultPodSpec(spec)
 		setDefault(spec, "serviceAccountName", "default")
@@ -176,7 +144,6 @@ func (q *request) defaults(old, o Object) error {
 		q.defaultStrategy(spec)
 	case kind == "DaemonSet":
 		setDefault(spec, "updateStrategy", Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxSurge": 0, "maxUnavailable": 1}})
-		setDefault(spec, "revisionHistoryLimit", 10)
 	case kind == "Job":
 		q.defaultJob(o, spec)
 	case kind == "Service":
@@ -186,11 +153,6 @@ func (q *request) defaults(old, o Object) error {
 		if old == nil {
 			o["status"] = Object{"phase": "Pending"}
 		}
-	case kind == "CustomResourceDefinition":
-		names := inner(spec, "names")
-		setDefault(names, "singular", strings.ToLower(Text(names, "kind")))
-		setDefault(names, "listKind", Text(names, "kind")+"List")
-		setDefault(spec, "conversion", Object{"strategy": "None"})
 	}
 	return nil
 }
@@ -207,16 +169,12 @@ func (q *request) defaultStrategy(spec Object) {
 			setDefault(rolling, "maxSurge", "25%")
 			setDefault(rolling, "maxUnavailable", "25%")
 		}
-		setDefault(spec, "revisionHistoryLimit", 10)
-		setDefault(spec, "progressDeadlineSeconds", 600)
 	case "StatefulSet":
 		strategy := inner(spec, "updateStrategy")
 		setDefault(strategy, "type", "RollingUpdate")
 		if strategy["type"] == "RollingUpdate" {
 			setDefault(inner(strategy, "rollingUpdate"), "partition", 0)
 		}
-		setDefault(spec, "podManagementPolicy", "OrderedReady")
-		setDefault(spec, "revisionHistoryLimit", 10)
 		for _, claim := range list(spec, "volumeClaimTemplates") {
 			if o, isMap := claim.(Object); isMap {
 				o["kind"], o["apiVersion"] = "PersistentVolumeClaim", "v1"
@@ -234,8 +192,6 @@ func (q *request) defaultJob(o, spec Object) {
 		setDefault(spec, "completions", 1)
 	}
 	setDefault(spec, "backoffLimit", 6)
-	setDefault(spec, "suspend", false)
-	setDefault(spec, "completionMode", "NonIndexed")
 	if spec["selector"] != nil || spec["template"] == nil {
 		return
 	}
@@ -252,10 +208,7 @@ func (q *request) defaultJob(o, spec Object) {
 
 func defaultPodSpec(spec Object) {
 	setDefault(spec, "restartPolicy", "Always")
-	setDefault(spec, "dnsPolicy", "ClusterFirst")
-	setDefault(spec, "schedulerName", "default-scheduler")
 	setDefault(spec, "terminationGracePeriodSeconds", 30)
-	setDefault(spec, "securityContext", Object{})
 	for _, name := range podLists {
 		for _, item := range list(spec, name) {
 			container, isMap := item.(Object)
@@ -267,9 +220,6 @@ func defaultPodSpec(spec Object) {
 				policy = "Always"
 			}
 			setDefault(container, "imagePullPolicy", policy)
-			setDefault(container, "terminationMessagePath", "/dev/termination-log")
-			setDefault(container, "terminationMessagePolicy", "File")
-			setDefault(container, "resources", Object{})
 			for _, port := range list(container, "ports") {
 				if p, isMap := port.(Object); isMap {
 					setDefault(p, "protocol", "TCP")

@@ -23,8 +23,7 @@ type request struct {
 	created bool
 	applied bool // by server-side apply, which has set the owners of the fields
 
-	warnings []string // unknown fields
-	faults   []string // of the object, each with the path of its field
+	faults []string // of the object, each with the path of its field
 }
 
 // Serve answers a request. alive reports, under the lock, whether the API server that was asked still runs.
@@ -67,9 +66,6 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 		code = http.StatusCreated
 	}
 	rw.Header().Set("Content-Type", contentType)
-	for _, field := range q.warnings {
-		rw.Header().Add("Warning", `299 - "unknown field \"`+field+`\""`)
-	}
 	rw.WriteHeader(code)
 	_, _ = rw.Write(text)
 }

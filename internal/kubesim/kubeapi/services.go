@@ -3,7 +3,6 @@ package kubeapi
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,13 +12,8 @@ import (
 // 10.96.0.0/12.
 func (q *request) defaultService(old, spec Object) error {
 	setDefault(spec, "type", "ClusterIP")
-	setDefault(spec, "sessionAffinity", "None")
-	setDefault(spec, "internalTrafficPolicy", "Cluster")
 	for _, item := range list(spec, "ports") {
-		port, isMap := item.(Object)
-		if !isMap {
-			return apiFault(http.StatusBadRequest, "BadRequest", "json: cannot unmarshal into Go struct field ServiceSpec.spec.ports of type v1.ServicePort")
-		}
+		port, _ := item.(Object)
 		setDefault(port, "protocol", "TCP")
 		setDefault(port, "targetPort", port["port"])
 		switch {
@@ -32,14 +26,6 @@ func (q *request) defaultService(old, spec Object) error {
 		case outside(at(old, "spec")) && reflect.DeepEqual(plain(port["nodePort"]), nodePortOf(old, port)):
 			delete(port, "nodePort")
 		}
-	}
-	if Text(spec, "type") == "LoadBalancer" {
-		setDefault(spec, "allocateLoadBalancerNodePorts", true)
-	}
-	if outside(spec) {
-		setDefault(spec, "externalTrafficPolicy", "Cluster")
-	} else {
-		delete(spec, "externalTrafficPolicy")
 	}
 	if Text(spec, "type") == "ExternalName" {
 		return nil
@@ -58,8 +44,6 @@ func (q *request) defaultService(old, spec Object) error {
 		return q.invalid(fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: the provided IP is not in the valid range", is, is))
 	}
 	spec["clusterIPs"] = []any{spec["clusterIP"]}
-	setDefault(spec, "ipFamilies", []any{"IPv4"})
-	setDefault(spec, "ipFamilyPolicy", "SingleStack")
 	return nil
 }
 

@@ -94,9 +94,6 @@ func condemn(c *Cluster, pods []Object, start, wanted int, parallel bool) error 
 
 // updateOrdinals replaces pods of an older template, the highest first, each after the last one is ready.
 func updateOrdinals(c *Cluster, s Object, byName map[string]Object, start, wanted int, hash string) error {
-	if Text(s, "spec", "updateStrategy", "type") == "OnDelete" {
-		return nil
-	}
 	partition := numberOr(0, s, "spec", "updateStrategy", "rollingUpdate", "partition")
 	for i := start + wanted - 1; i >= max(start, partition); i-- {
 		p := byName[fmt.Sprintf("%s-%d", Text(s, "metadata", "name"), i)]

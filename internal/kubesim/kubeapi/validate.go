@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// validate finds the most frequent mistakes of clients and charts. A real API server checks more: this one does not
-// know the valid fields.
+// validate finds the most frequent mistakes of clients and charts. A real API server checks more.
 func (q *request) validate(old, o Object) error {
 	if q.path.kind.custom() {
 		return nil
@@ -25,7 +24,7 @@ func (q *request) validate(old, o Object) error {
 			return q.invalid("roleRef: Invalid value: cannot change roleRef")
 		}
 	case "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job":
-		return q.checkWorkload(old, o)
+		q.checkWorkload(old, o)
 	case "Pod":
 		return q.checkPod(old, o)
 	case "PersistentVolume":
@@ -45,17 +44,6 @@ func (q *request) validate(old, o Object) error {
 }
 
 func (q *request) checkData(old, o Object) error {
-	if data, given := o["data"]; given && data != nil {
-		values, isMap := data.(Object)
-		for _, value := range values {
-			if _, isText := value.(string); !isText {
-				isMap = false
-			}
-		}
-		if !isMap {
-			return apiFault(http.StatusBadRequest, "BadRequest", "%s in version \"v1\" cannot be handled as a %s: json: cannot unmarshal into Go struct field %s.data of type string", q.path.kind.Kind, q.path.kind.Kind, q.path.kind.Kind)
-		}
-	}
 	data, _ := o["data"].(Object)
 	for _, name := range sortedNames(data) {
 		if len(validation.IsConfigMapKey(name)) > 0 {
@@ -175,7 +163,7 @@ func (q *request) checkClaim(old, o Object) {
 // changeable are the fields of the spec of a StatefulSet that updates may change.
 var changeable = []string{"replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"}
 
-func (q *request) checkWorkload(old, o Object) error {
+func (q *request) checkWorkload(old, o Object) {
 	kind := q.path.kind.Kind
 	spec, _ := o["spec"].(Object)
 	template, _ := spec["template"].(Object)
@@ -187,11 +175,7 @@ func (q *request) checkWorkload(old, o Object) error {
 		q.fault("spec.selector: Invalid value: {}: empty selector is invalid for %s", strings.ToLower(kind))
 	}
 	for _, name := range []string{"replicas", "parallelism", "completions", "backoffLimit", "minReadySeconds"} {
-		n, isNumber := numberAt(spec, name)
-		if spec[name] != nil && !isNumber {
-			return apiFault(http.StatusBadRequest, "BadRequest", "%s in version %q cannot be handled as a %s: json: cannot unmarshal into Go struct field %sSpec.spec.%s of type int32", kind, q.path.kind.Version, kind, kind, name)
-		}
-		if n < 0 {
+		if n, _ := numberAt(spec, name); n < 0 {
 			q.fault("spec.%s: Invalid value: %d: must be greater than or equal to 0", name, n)
 		}
 	}
@@ -206,7 +190,6 @@ func (q *request) checkWorkload(old, o Object) error {
 	if q.faults == nil {
 		q.checkTemplate(kind, old, o)
 	}
-	return nil
 }
 
 // checkTemplate finds what updates must not change, and policies that pods of a kind cannot have.
@@ -273,16 +256,13 @@ func (q *request) checkPodSpec(spec Object, path string) {
 				}
 			}
 			for j, m := range list(container, "volumeMounts") {
-				if !volumes[Text(m, "name")] && !q.claimed(Text(m, "name")) {
+				if !volumes[Text(m, "name")] && q.path.kind.Kind != "StatefulSet" { // which has claims
 					q.fault("%s.volumeMounts[%d].name: Not found: %q", where, j, Text(m, "name"))
 				}
 			}
 		}
 	}
 }
-
-// claimed reports whether a volume may be one of a StatefulSet's claims, which its template does not have.
-func (q *request) claimed(string) bool { return q.path.kind.Kind == "StatefulSet" }
 
 func (q *request) checkPod(old, o Object) error {
 	spec, _ := o["spec"].(Object)

@@ -17,28 +17,9 @@ const (
 // are not called for objects of these kinds.
 var webhookLists = []string{mutating, validating}
 
-func defaultWebhooks(o Object) {
-	for _, item := range list(o, "webhooks") {
-		hook, _ := item.(Object)
-		for name, value := range map[string]any{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10, "namespaceSelector": Object{}, "objectSelector": Object{}} {
-			setDefault(hook, name, value)
-		}
-		if Text(o, "kind") == mutating {
-			setDefault(hook, "reinvocationPolicy", "Never")
-		}
-		if service, _ := at(hook, "clientConfig", "service").(Object); service != nil {
-			setDefault(service, "port", 443)
-		}
-		for _, item := range list(hook, "rules") {
-			rule, _ := item.(Object)
-			setDefault(rule, "scope", "*")
-		}
-	}
-}
-
 // callWebhooks refuses a request for which the API server would call a webhook that cannot be reached. Webhooks that can
 // be reached allow every request: what they answer is not simulated.
-func (c *Cluster) callWebhooks(operation string, p apiPath, o Object, dry bool, lists ...string) error {
+func (c *Cluster) callWebhooks(operation string, p apiPath, o Object, lists ...string) error {
 	if slices.Contains(webhookLists, p.kind.Kind) {
 		return nil
 	}
@@ -49,7 +30,7 @@ func (c *Cluster) callWebhooks(operation string, p apiPath, o Object, dry bool, 
 		}
 		for _, configuration := range all {
 			for _, hook := range list(configuration, "webhooks") {
-				if err := c.callWebhook(hook, operation, p, o, dry); err != nil {
+				if err := c.callWebhook(hook, operation, p, o); err != nil {
 					return err
 				}
 			}
@@ -58,12 +39,9 @@ func (c *Cluster) callWebhooks(operation string, p apiPath, o Object, dry bool, 
 	return nil
 }
 
-func (c *Cluster) callWebhook(hook any, operation string, p apiPath, o Object, dry bool) error {
+func (c *Cluster) callWebhook(hook any, operation string, p apiPath, o Object) error {
 	if !c.concerns(hook, operation, p, o) {
 		return nil
-	}
-	if effects := Text(hook, "sideEffects"); dry && effects != "None" && effects != "NoneOnDryRun" {
-		return apiFault(http.StatusBadRequest, "BadRequest", "admission webhook %q does not support dry run", Text(hook, "name"))
 	}
 	why := c.unreachable(at(hook, "clientConfig"))
 	if why == "" || Text(hook, "failurePolicy") == "Ignore" {

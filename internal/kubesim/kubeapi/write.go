@@ -94,7 +94,7 @@ func (q *request) write(old, o Object) (any, error) {
 	if old == nil {
 		operation = "CREATE"
 	}
-	if err := q.c.callWebhooks(operation, q.path, o, q.dry, mutating); err != nil {
+	if err := q.c.callWebhooks(operation, q.path, o, mutating); err != nil {
 		return nil, err
 	}
 	if err := q.validate(old, o); err != nil {
@@ -103,7 +103,7 @@ func (q *request) write(old, o Object) (any, error) {
 	if q.faults != nil {
 		return nil, q.invalid()
 	}
-	if err := q.c.callWebhooks(operation, q.path, o, q.dry, validating); err != nil {
+	if err := q.c.callWebhooks(operation, q.path, o, validating); err != nil {
 		return nil, err
 	}
 	if old == nil {
