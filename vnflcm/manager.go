@@ -83,8 +83,9 @@ type Manager struct {
 	seen     ledger.Sightings // of other processes
 	keeping  sync.WaitGroup
 	renewals renewals
-	looks    renewals     // at certificates, by instance
-	window   windowMemory // of this process
+	looks    renewals      // at certificates, by instance
+	window   windowMemory  // of this process
+	checks   runningChecks // of VIMs
 
 	mu       sync.Mutex
 	runs     map[string]*run

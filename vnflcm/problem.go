@@ -31,7 +31,7 @@ const (
 	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it
 	ErrStore          Code = "store"                 // yes, later: the Store has failed
 	ErrProcessEnded   Code = "process-ended"         // yes, once the reason is mended: the operation ended its process again and again
-	ErrBusy           Code = "busy"                  // yes, later: too many lists are read at once
+	ErrBusy           Code = "busy"                  // yes, later: too many lists are read, or VIMs checked, at once
 )
 
 // CommandFailure is found, by errors.As, in the error of a command on a host, whichever package ran it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -17,11 +18,47 @@ type VIMChecker interface {
 // checkLimit is how long a check may take. Clients wait for the answer.
 const checkLimit = 30 * time.Second
 
+// How many checks run at once in this process. A check holds a connection and the memory of a client for up to checkLimit.
+const (
+	maxChecks      = 16
+	maxOwnerChecks = 8 // of the VIMs of one owner: the other owners can register VIMs meanwhile
+)
+
+// runningChecks counts the checks that run, by the owners of the VIMs.
+type runningChecks struct {
+	mu      sync.Mutex
+	byOwner map[string]int
+	all     int
+}
+
+// begin counts a check until end is called. ErrBusy: as many checks run as may.
+func (c *runningChecks) begin(owner string) (end func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all >= maxChecks || c.byOwner[owner] >= maxOwnerChecks {
+		return nil, fmt.Errorf("%w: the logins of many VIMs are checked at the moment", ErrBusy)
+	}
+	if c.byOwner == nil {
+		c.byOwner = map[string]int{}
+	}
+	c.all++
+	c.byOwner[owner]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all--
+		if c.byOwner[owner]--; c.byOwner[owner] == 0 {
+			delete(c.byOwner, owner)
+		}
+	}, nil
+}
+
 const checkedEndpoint = "vimConnectionInfo.interfaceInfo.endpoint"
 
 var errCheckOverdue = fmt.Errorf("no answer within %v", checkLimit)
 
 // check refuses a type without driver and, unless unchecked, a connection that the driver finds faults in. Texts are masked and bounded.
+// ErrBusy: many checks run.
 func (r VIMRegistry) check(ctx context.Context, info VimConnectionInfo, unchecked bool) error {
 	driver := r.m.cfg.infra(info.VimType)
 	if driver == nil {
@@ -31,9 +68,14 @@ func (r VIMRegistry) check(ctx context.Context, info VimConnectionInfo, unchecke
 	if !able || unchecked {
 		return nil
 	}
+	end, err := r.m.checks.begin(info.Tenant)
+	if err != nil {
+		return err
+	}
+	defer end()
 	limited, done := context.WithTimeoutCause(ctx, checkLimit, errCheckOverdue)
 	defer done()
-	err := logPanic(ctx, r.m.cfg.Logger, recovered(func() error { return checker.CheckVIM(limited, info) }))
+	err = logPanic(ctx, r.m.cfg.Logger, recovered(func() error { return checker.CheckVIM(limited, info) }))
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
 		err = &ParamError{Path: checkedEndpoint, Reason: errCheckOverdue.Error()}
 	}

@@ -167,7 +167,7 @@ type VIMRequest struct {
 
 // Register adds an entry for an owner, whose id is chosen. Without Share it is shared as VIMs.Put says. ErrConflict: the owner has a VIM of
 // this name, or another default of this type. ErrState: the owner has 200 VIMs. *ParamError for each fault of the attributes, also if the driver
-// of the type finds that the VIM does not answer or refuses the login.
+// of the type finds that the VIM does not answer or refuses the login. ErrBusy: the drivers check many VIMs at the moment.
 func (r VIMRegistry) Register(ctx context.Context, owner string, req VIMRequest) (*VIM, error) {
 	v, err := r.stored()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -473,6 +474,50 @@ func TestCheckOfVIM(t *testing.T) {
 				t.Errorf("the driver was asked to check %+v %s", vim, vim.AccessInfo.Reveal())
 			}
 		}
+	})
+}
+
+// TestChecksAtOnce: a process checks a limited number of VIMs at once, fewer for one owner, and refuses further registrations at once.
+func TestChecksAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		running, end := 0, make(chan struct{})
+		var mu sync.Mutex
+		x := newToys(t, checkedBy(func(context.Context, vnflcm.VimConnectionInfo) error {
+			mu.Lock()
+			running++
+			mu.Unlock()
+			<-end
+			return nil
+		}))
+		errs := make(chan error, 60)
+		for _, c := range []struct {
+			owner string
+			want  int
+		}{{"a", 8}, {"b", 16}, {"c", 16}} {
+			for range 20 {
+				go func() { errs <- registration(x, c.owner, vnflcm.VIMRequest{}) }()
+			}
+			synctest.Wait()
+			mu.Lock()
+			if running != c.want {
+				t.Errorf("%d checks run after the requests of %s, want %d", running, c.owner, c.want)
+			}
+			mu.Unlock()
+		}
+		refused := len(errs)
+		for range refused {
+			wantIs(t, <-errs, vnflcm.ErrBusy)
+		}
+		if refused != 44 {
+			t.Errorf("%d registrations are refused", refused)
+		}
+		must(t, registration(x, "c", vnflcm.VIMRequest{Unchecked: true}))
+		close(end)
+		for range 16 {
+			must(t, <-errs)
+		}
+		must(t, registration(x, "c", vnflcm.VIMRequest{}))
 	})
 }
 
