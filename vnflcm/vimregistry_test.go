@@ -168,6 +168,27 @@ func TestLimitOfVIMs(t *testing.T) {
 	must(t, registration(x, "b", vnflcm.VIMRequest{}))
 }
 
+// TestClusterOfEarlierVersion: the entry of a cluster whose record does not name the VNF instance is protected as those of other clusters.
+func TestClusterOfEarlierVersion(t *testing.T) {
+	t.Parallel()
+	for _, tenant := range []string{"", "a"} {
+		s := newSite(t, nil)
+		id := s.createFor(tenant)
+		_, _ = s.instantiate(id, "plain", vnflcm.Completed)
+		s.forgetAttributes("vim", "tenant", "share", "instance")
+		s.start()
+		vim, err := s.VIMRegistry().Get(t.Context(), tenant, vimOf(id))
+		must(t, err)
+		if vim.Cluster != id || vim.FromOperator {
+			t.Errorf("the entry is %+v", vim)
+		}
+		wantIs(t, s.VIMRegistry().Delete(t.Context(), tenant, vim.VimID), vnflcm.ErrState)
+		wantIs(t, change(s.toys, tenant, vim.VimID, vnflcm.VIMRequest{Connection: vnflcm.VimConnectionInfo{AccessInfo: params(t, `{"bearer_token":"other"}`)}}), vnflcm.ErrState)
+		must(t, change(s.toys, tenant, vim.VimID, vnflcm.VIMRequest{Share: &vnflcm.Share{All: true}}))
+		s.terminate(id, vnflcm.TerminateGraceful, vnflcm.Completed)
+	}
+}
+
 // TestDefaultOfVIMRegistry: a tenant has one default of a type, and a second one is refused.
 func TestDefaultOfVIMRegistry(t *testing.T) {
 	t.Parallel()

@@ -81,7 +81,7 @@ func (v *storeVIMs) withOwner(ctx context.Context, rec vimRecord, find findRegis
 	}
 	owner, err := v.records.tenantOf(ctx, instance)
 	if err == nil {
-		rec.Owner, rec.Sharing = owner, &Share{}
+		rec.Instance, rec.Owner, rec.Sharing = instance, owner, &Share{}
 	}
 	return rec, ignoreUnreadable(err)
 }
