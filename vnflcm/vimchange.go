@@ -110,9 +110,9 @@ func (v VimConnectionInfo) replacing(given VimConnectionInfo) (out VimConnection
 	}
 	differing := asked.differing(stored)
 	onlyLogin = len(differing[addressAttribute]) == 0 && !slices.ContainsFunc(differing[loginAttribute], func(name string) bool { return !strings.HasPrefix(name, "accessInfo.") })
+	stored.removeOtherLogins(asked)
 	switch {
 	case len(differing[addressAttribute]) == 0:
-		stored.removeOtherLogins(asked)
 	case !asked.hasSecret():
 		var faults []error
 		for _, name := range slices.Sorted(slices.Values(differing[addressAttribute])) {

@@ -189,6 +189,20 @@ func TestClusterOfEarlierVersion(t *testing.T) {
 	}
 }
 
+// TestReplacedKubeconfig: another login takes the place of a kubeconfig, which has an address and a login.
+func TestReplacedKubeconfig(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	vim, err := x.VIMRegistry().Register(t.Context(), "a", vnflcm.VIMRequest{Connection: vnflcm.VimConnectionInfo{VimType: "toy", AccessInfo: params(t, `{"kubeconfig":"secret"}`)}})
+	must(t, err)
+	changed, err := x.VIMRegistry().Change(t.Context(), "a", vim.VimID, vnflcm.VIMRequest{Connection: vnflcm.VimConnectionInfo{
+		InterfaceInfo: params(t, `{"endpoint":"https://k"}`), AccessInfo: params(t, `{"bearer_token":"t"}`)}})
+	must(t, err)
+	if diff := cmp.Diff(`{"bearer_token":"t"}`, string(changed.AccessInfo.Reveal())); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestDefaultOfVIMRegistry: a tenant has one default of a type, and a second one is refused.
 func TestDefaultOfVIMRegistry(t *testing.T) {
 	t.Parallel()
