@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -124,27 +125,37 @@ func (v *storeVIMs) takeOver(ctx context.Context, b *store.Batch, vimID string) 
 	return err
 }
 
-// withName returns the VIM of the owner that has a name, "" if there is none. A VIM without a name has its id as its name. Notes of a VIM
-// that was removed do not count.
+// withName returns the VIM of the owner that has a name, "" if there is none. Notes of a VIM that was removed do not count, nor do entries
+// that cannot be read.
 func (v *storeVIMs) withName(ctx context.Context, owner, name string, notes vimNotes) (vimID string, err error) {
-	candidates := []string{}
-	for vimID, note := range notes {
-		if note.Name == name {
-			candidates = append(candidates, vimID)
-		}
+	list, err := v.all(ctx)
+	i := slices.IndexFunc(list, func(rec vimRecord) bool { return rec.Owner == owner && rec.name(notes[rec.VimID]) == name })
+	if i < 0 {
+		return "", ignoreUnreadable(err)
 	}
-	if notes[name].Name == "" {
-		candidates = append(candidates, name)
+	return list[i].VimID, nil
+}
+
+// name returns the name of a VIM: that of the notes, else that of the operation that has made the cluster, else the id.
+func (rec vimRecord) name(note vimNote) string {
+	var extra struct {
+		Name string `json:"vim_name"`
 	}
-	slices.Sort(candidates)
-	for _, vimID := range candidates {
-		rec, _, err := v.read(ctx, vimID)
-		if err == nil && rec.Owner == owner {
-			return vimID, nil
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return "", err
-		}
+	if rec.Instance != "" && rec.Instance != registeredByAPI {
+		_, _ = rec.Extra.Decode(&extra) // without a name the cluster has its id
 	}
-	return "", nil
+	return cmp.Or(note.Name, extra.Name, rec.VimID)
+}
+
+// removeUnused removes the notes of entries that were removed, which remain so that a cluster that is instantiated again has its name.
+// If entries cannot be read, all notes remain.
+func (v *storeVIMs) removeUnused(ctx context.Context, owner string, notes vimNotes) error {
+	list, err := v.all(ctx)
+	if err != nil {
+		return ignoreUnreadable(err)
+	}
+	maps.DeleteFunc(notes, func(vimID string, note vimNote) bool {
+		return note.Source == "" && !slices.ContainsFunc(list, func(rec vimRecord) bool { return rec.VimID == vimID && rec.Owner == owner })
+	})
+	return nil
 }

@@ -13,7 +13,9 @@ import (
 // VIM is an entry of the registry of VIMs as clients of an API manage it.
 type VIM struct {
 	VimConnectionInfo
-	Name        string // unique for the tenant that owns the entry; the vimId if the entry has no name
+	// Name is what a client has given, else the vim_name of the operation that has made the cluster, else the vimId. Names that clients give
+	// are unique for the tenant that owns the entry.
+	Name        string
 	Description string
 	IsDefault   bool      // for the type, of the tenant that asks; of the owner if all tenants are asked for
 	CreatedAt   time.Time // zero: not registered by Register
@@ -144,7 +146,7 @@ func (v *storeVIMs) shown(ctx context.Context, tenant string, rec vimRecord) (*V
 }
 
 func (rec vimRecord) shown(note vimNote) *VIM {
-	out := &VIM{VimConnectionInfo: rec.entry(), Name: cmp.Or(note.Name, rec.VimID), Description: note.Description,
+	out := &VIM{VimConnectionInfo: rec.entry(), Name: rec.name(note), Description: note.Description,
 		CreatedAt: note.Created, UpdatedAt: note.Updated, Source: note.Source}
 	if rec.Instance != registeredByAPI {
 		out.Cluster = rec.Instance
@@ -216,6 +218,11 @@ func (v *storeVIMs) note(ctx context.Context, b *store.Batch, rec vimRecord, req
 		return err
 	}
 	note, noted := notes[rec.VimID]
+	if !noted && len(notes) >= maxVIMs {
+		if err := v.removeUnused(ctx, rec.Owner, notes); err != nil {
+			return err
+		}
+	}
 	if !noted && len(notes) >= maxVIMs {
 		return fmt.Errorf("%w: there are %d VIMs: delete some first", ErrState, len(notes))
 	}

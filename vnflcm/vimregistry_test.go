@@ -166,6 +166,40 @@ func TestLimitOfVIMs(t *testing.T) {
 	}
 	wantIs(t, registration(x, "a", vnflcm.VIMRequest{}), vnflcm.ErrState)
 	must(t, registration(x, "b", vnflcm.VIMRequest{}))
+	// Entries that the program or an operation has removed do not count.
+	list, err := x.VIMRegistry().List(t.Context(), "a")
+	must(t, err)
+	for _, vim := range list[:2] {
+		must(t, x.VIMs().Remove(t.Context(), vim.Tenant, vim.VimID))
+	}
+	must(t, registration(x, "a", vnflcm.VIMRequest{}))
+}
+
+// TestNamesOfClusters: a cluster has the name of its operation until a client names it. A client can give neither name to another VIM.
+func TestNamesOfClusters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, nil)
+	s.watch(func(op *vnflcm.Operation) {
+		id := vimOf(op.InstanceID)
+		if op.Phase() == "instantiate_end" {
+			must(t, op.RegisterVIM(t.Context(), vnflcm.VimConnectionInfo{ID: id, VimID: id, VimType: "toy", Extra: params(t, `{"vim_name":"fleet"}`)}))
+		}
+	})
+	id := s.createFor("a")
+	_, _ = s.instantiate(id, "plain", vnflcm.Completed)
+	vim, err := s.VIMRegistry().Get(t.Context(), "a", vimOf(id))
+	must(t, err)
+	if vim.Name != "fleet" {
+		t.Errorf("the cluster has the name %q", vim.Name)
+	}
+	wantIs(t, registration(s.toys, "a", vnflcm.VIMRequest{Name: pointer("fleet")}), vnflcm.ErrConflict)
+	must(t, registration(s.toys, "b", vnflcm.VIMRequest{Name: pointer("fleet")}))
+	must(t, change(s.toys, "a", vimOf(id), vnflcm.VIMRequest{Name: pointer("mine")}))
+	wantIs(t, registration(s.toys, "a", vnflcm.VIMRequest{Name: pointer("mine")}), vnflcm.ErrConflict)
+	must(t, registration(s.toys, "a", vnflcm.VIMRequest{Name: pointer("fleet")}))
+	if diff := cmp.Diff([]string{"fleet", "mine", "vim1"}, s.names("a")); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestClusterOfEarlierVersion: the entry of a cluster whose record does not name the VNF instance is protected as those of other clusters.

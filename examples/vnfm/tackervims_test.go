@@ -182,11 +182,12 @@ func TestTackerClientVIMInUse(t *testing.T) {
 	c.vimRefused("VNF instances are on the VIM", "delete", "lab")
 	c.vimRefused(instance, "delete", id)
 	cluster := kubeadm.VIMID(instance)
-	if types := c.vims("Type"); types[cluster] != "kubernetes" {
-		t.Errorf("the cluster is not listed: %v", types)
+	name := fmt.Sprint(c.vim("show", cluster)["name"])
+	if types := c.vims("Type"); types[name] != "kubernetes" || name != "kubernetes_vim" {
+		t.Errorf("the cluster %s is not listed: %v", name, types)
 	}
-	c.vimRefused("is the cluster of the VNF instance", "delete", cluster)
-	c.vim("set", cluster, "--name", "mine")
+	c.vimRefused("is the cluster of the VNF instance", "delete", name)
+	c.vim("set", name, "--name", "mine")
 	c.vimRefused("is the cluster of the VNF instance", "set", "mine", "--config-file", c.vimFile("token.yaml", "bearer_token: other\nproject_name: default\ntype: kubernetes\n"))
 	c.run("terminate", instance, "--termination-type", "GRACEFUL")
 	c.ends(instance, "COMPLETED")
