@@ -37,15 +37,15 @@ func (r VIMRegistry) tryChange(ctx context.Context, v *storeVIMs, tenant, vimID 
 	if err != nil {
 		return nil, err
 	}
+	if err := v.mayChange(ctx, tenant, was, req); err != nil { // before the connection is compared: a tenant cannot guess that of another owner
+		return nil, err
+	}
 	next, err := was.changed(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayChange(ctx, v, tenant, was, req, !next.equal(was.VimConnectionInfo)); err != nil {
-		return nil, err
-	}
 	if !next.equal(was.VimConnectionInfo) {
-		if err := errors.Join(next.checkEntry(), r.check(ctx, next.entry(), req.Unchecked)); err != nil {
+		if err := r.mayConnect(ctx, was, next, req.Unchecked); err != nil {
 			return nil, err
 		}
 	}
@@ -183,21 +183,29 @@ func (s vimSections) removeOtherLogins(asked vimSections) {
 }
 
 // mayChange returns why a tenant may not change an entry.
-func (r VIMRegistry) mayChange(ctx context.Context, v *storeVIMs, tenant string, rec vimRecord, req VIMRequest, connection bool) error {
+func (v *storeVIMs) mayChange(ctx context.Context, tenant string, rec vimRecord, req VIMRequest) error {
 	if err := v.checkConfigured(ctx, rec); err != nil {
 		return err
 	}
 	if tenant != "" && tenant != rec.Owner && req.changesEntry() {
 		return fmt.Errorf("%w: the VIM %s belongs to another owner, who shares it: only whether it is the default can be changed", ErrState, rec.VimID)
 	}
-	if !connection {
-		return nil
+	return nil
+}
+
+// mayConnect returns why an entry cannot have another connection.
+func (r VIMRegistry) mayConnect(ctx context.Context, was, next vimRecord, unchecked bool) error {
+	cluster, err := r.m.records.clusterOf(ctx, was)
+	if err == nil && cluster != "" {
+		err = fmt.Errorf("%w: the VIM %s is the cluster of the VNF instance %s, whose operations make its address and credentials", ErrState, was.VimID, cluster)
 	}
-	cluster, err := r.m.records.clusterOf(ctx, rec)
-	if cluster != "" {
-		return fmt.Errorf("%w: the VIM %s is the cluster of the VNF instance %s, whose operations make its address and credentials", ErrState, rec.VimID, cluster)
+	if err == nil {
+		err = next.checkEntry()
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return r.check(ctx, next.entry(), unchecked)
 }
 
 // checkConfigured refuses to change an entry of a configuration: the next start would undo the change.

@@ -538,6 +538,10 @@ func TestCheckOfVIM(t *testing.T) {
 		}
 		answer = nil
 		must(t, change(x, "", vim.VimID, rotated))
+		masked := vnflcm.VIMRequest{Connection: vnflcm.VimConnectionInfo{AccessInfo: params(t, `{"password":"***"}`)}}
+		if diff := cmp.Diff([]string{"accessInfo.password"}, faults(change(x, "", vim.VimID, masked))); diff != "" {
+			t.Errorf("a masked password:\n%s", diff)
+		}
 		for _, vim := range asked {
 			if vim.FromOperator || string(vim.AccessInfo.Reveal()) != `{"password":"new","username":"u"}` {
 				t.Errorf("the driver was asked to check %+v %s", vim, vim.AccessInfo.Reveal())

@@ -170,6 +170,13 @@ func TestVIMsOfTenants(t *testing.T) {
 	x.send("PUT", uri, `{"vim":{"name":"stolen"}}`, 409, "X-Tenant", "b")
 	x.send("PUT", uri, `{"vim":{"share":"all"}}`, 409, "X-Tenant", "b")
 	x.send("PUT", uri, `{"vim":{"auth_cred":{"password":"p"}}}`, 409, "X-Tenant", "b")
+	var answers []string
+	for _, guessed := range []string{"http://10.0.0.5/identity", "http://10.0.0.6/identity"} {
+		answers = append(answers, x.send("PUT", uri, `{"vim":{"auth_url":"`+guessed+`"}}`, 409, "X-Tenant", "b").body)
+	}
+	if answers[0] != answers[1] {
+		t.Errorf("the answers tell whether an address was guessed: %s", answers)
+	}
 	x.send("DELETE", uri, "", 409, "X-Tenant", "b")
 	if own := vimOf(x.send("PUT", uri, `{"vim":{"is_default":"True"}}`, 200, "X-Tenant", "b")); own["is_default"] != true {
 		t.Errorf("the VIM is no default: %v", own)
