@@ -141,6 +141,40 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestAuditOfVIMs: the records of the registry of VIMs have codes and what was created, as those of other resources.
+func TestAuditOfVIMs(t *testing.T) {
+	t.Parallel()
+	kept := &records{}
+	x := newVNFMWith(t, func(c *vnflcm.Config) { c.Infra["openstack"] = c.Infra["toy"] }, sol003.Options{Authorize: identify, Audit: kept.add}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
+		o.VIMs = m.VIMRegistry()
+		return m
+	})
+	created := x.send("POST", "/v1.0/vims.json", openstackBody, 201)
+	id, _ := vimOf(created)["id"].(string)
+	if want := x.http.URL + "/v1.0/vims/" + id; created.Header.Get("Location") != want {
+		t.Errorf("Location is %q, want %q", created.Header.Get("Location"), want)
+	}
+	x.send("POST", "/v1.0/vims", openstackBody, 409)
+	x.send("POST", "/v1.0/vims", strings.Replace(openstackBody, canary, "***", 1), 400)
+	x.send("POST", "/v1.0/vims", `{"vim":{}}`, 400)
+	x.send("POST", "/v1.0/vims", `{`, 400)
+	x.send("PUT", "/v1.0/vims/"+id, `{"vim":{"auth_url":"https://elsewhere"}}`, 400)
+	x.send("DELETE", "/v1.0/vims/none", "", 404)
+	var got []string
+	for _, r := range kept.take() {
+		codes := []string{}
+		for _, code := range r.Codes {
+			codes = append(codes, string(code))
+		}
+		got = append(got, strings.ReplaceAll(fmt.Sprint(r.Method, " ", r.Route, " ", r.Created, " ", r.Status, " ", codes), id, "ID"))
+	}
+	want := []string{"POST /v1.0/vims.json /v1.0/vims/ID 201 []", "POST /v1.0/vims  409 [conflict]", "POST /v1.0/vims  400 [invalid-request]", "POST /v1.0/vims  400 [invalid-request]",
+		"POST /v1.0/vims  400 []", "PUT /v1.0/vims/{id}  400 [invalid-request]", "DELETE /v1.0/vims/{id}  404 [not-found]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestAuditTexts: names of senders are bounded, and cannot move the cursor of a terminal.
 func TestAuditTexts(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,7 @@ type statusError struct {
 	status int
 	detail string
 	header http.Header
+	codes  []vnflcm.Code
 }
 
 func (e *statusError) Error() string { return e.detail }
@@ -61,7 +62,7 @@ func problemOf(err error) *vnflcm.ProblemDetails {
 		own, ok = &statusError{status: http.StatusGatewayTimeout, detail: "the request took too long"}, true
 	}
 	if ok {
-		return &vnflcm.ProblemDetails{Title: http.StatusText(own.status), Status: own.status, Detail: own.detail}
+		return &vnflcm.ProblemDetails{Title: http.StatusText(own.status), Status: own.status, Detail: own.detail, Codes: own.codes}
 	}
 	p := vnflcm.Problem(shorten(err))
 	for _, known := range packageStatuses {

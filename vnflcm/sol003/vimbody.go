@@ -31,6 +31,8 @@ func (b *vimBody) request(registered string) (vnflcm.VIMRequest, error) {
 	parts.fault(errors.Join(err1, err2, err3))
 	req.Connection.VimType = b.Type
 	switch names := vnflcm.VIMTypeNames(b.Type); {
+	case registered == typeHelm && (b.Type == typeHelm || names[0] == "kubernetes"): // see tackerType
+		req.Connection.VimType = typeHelm
 	case b.Type == typeHelm:
 		req.Connection.VimType, parts.extra["use_helm"] = "kubernetes", true
 	case b.Type != "":
@@ -158,7 +160,7 @@ func (c *call) renderVIM(vim *vnflcm.VIM) object {
 	}
 	inter, access, extra := revealed(vim.InterfaceInfo), revealed(vim.AccessInfo), revealed(vim.Extra)
 	out["auth_url"] = shownURL(vim.VimType, text(inter, "endpoint"), text(access, "auth_url", "authUrl", "endpoint"))
-	if region := text(access, "region", "regionName", "region_name") + text(inter, "region", "regionName", "region_name"); region != "" {
+	if region := cmp.Or(text(access, "region", "regionName", "region_name"), text(inter, "region", "regionName", "region_name")); region != "" {
 		out["placement_attr"] = object{"regions": []string{region}}
 	}
 	project := object{}

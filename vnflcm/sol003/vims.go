@@ -95,6 +95,7 @@ func (c *call) registerVIM() error {
 	if err != nil {
 		return vimFaults(err)
 	}
+	c.w.Header().Set("Location", c.root()+vimsPrefix+"/"+vim.VimID)
 	return c.document(http.StatusCreated, map[string]any{"vim": c.renderVIM(vim)})
 }
 
@@ -108,6 +109,10 @@ func (c *call) changeVIM() error {
 	if err != nil {
 		return err
 	}
+	body, err = c.changing(registered, *body)
+	if err != nil {
+		return vimFaults(err)
+	}
 	req, err := body.request(registered.VimType)
 	if err != nil {
 		return vimFaults(err)
@@ -118,6 +123,19 @@ func (c *call) changeVIM() error {
 		return vimFaults(err)
 	}
 	return c.document(http.StatusOK, map[string]any{"vim": c.renderVIM(vim)})
+}
+
+// changing returns the body of a change without the address if that is the one of the VIM, as it is stored or as a document shows it. The
+// owner cannot be changed.
+func (c *call) changing(registered *vnflcm.VIM, body vimBody) (*vimBody, error) {
+	visible := c.sees(registered.Tenant)
+	if body.TenantID != "" && (!visible || body.TenantID != registered.Tenant) {
+		return nil, &vnflcm.ParamError{Path: "vim.tenant_id", Reason: "cannot be changed"}
+	}
+	if visible && slices.Contains([]any{c.renderVIM(registered)["auth_url"], revealed(registered.InterfaceInfo)["endpoint"]}, any(body.AuthURL)) {
+		body.AuthURL = ""
+	}
+	return &body, nil
 }
 
 func (c *call) vimID() string { return strings.TrimSuffix(c.r.PathValue("id"), ".json") }
@@ -217,7 +235,7 @@ func (c *call) readVIMRequest(isNew bool) (body *vimBody, verify bool, err error
 		return nil, false, vimFaults(err)
 	}
 	if req.VIM == nil || isNew && req.VIM.AuthURL == "" {
-		return nil, false, badRequest("vim.auth_url: is required")
+		return nil, false, vimFaults(&vnflcm.ParamError{Path: "vim.auth_url", Reason: "is required"})
 	}
 	return req.VIM, verify, nil
 }
@@ -236,7 +254,7 @@ func vimFaults(err error) error {
 		}
 		lines = append(lines, each.Error())
 	}
-	return badRequest(shorten(errors.New(strings.Join(lines, "\n"))).Error())
+	return &statusError{status: http.StatusBadRequest, detail: shorten(errors.New(strings.Join(lines, "\n"))).Error(), codes: vnflcm.Problem(err).Codes}
 }
 
 // tackerPath returns the path in Tacker's body of an attribute of a connection.

@@ -191,6 +191,44 @@ func TestVIMsOfTenants(t *testing.T) {
 	x.send("POST", "/v1.0/vims", strings.Replace(kubernetesBody, `"cluster"`, `"hidden"`, 1), 201, "X-Tenant", "b")
 }
 
+// TestVIMsOfOtherPrograms: what a document shows of an entry that a program has put can be sent back, and its owner cannot be changed.
+func TestVIMsOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	x := newVIMServer(t)
+	put := func(vimID, vimType, inter, access string) {
+		t.Helper()
+		entry := vnflcm.VimConnectionInfo{VimID: vimID, VimType: vimType, Tenant: "a", Share: &vnflcm.Share{All: true}}
+		must(t, json.Unmarshal([]byte(inter), &entry.InterfaceInfo))
+		must(t, json.Unmarshal([]byte(access), &entry.AccessInfo))
+		must(t, x.VIMs().Put(t.Context(), entry))
+	}
+	put("charts", "ETSINFV.HELM.V_3", `{"endpoint":"https://k"}`, `{"bearer_token":"`+canary+`"}`)
+	put("cloud", "ETSINFV.OPENSTACK_KEYSTONE.V_3", `{"endpoint":"https://o","region":"R"}`, `{"username":"u","password":"`+canary+`","region":"R"}`)
+	for id, want := range map[string]string{"charts": "kubernetes", "cloud": "openstack"} {
+		shown := vimOf(x.send("GET", "/v1.0/vims/"+id, "", 200, "X-Tenant", "a"))
+		if shown["type"] != want {
+			t.Errorf("%s has the type %v", id, shown["type"])
+		}
+		if regions := shown["placement_attr"]; id == "cloud" && !cmp.Equal(regions, any(object{"regions": array{"R"}})) {
+			t.Errorf("the regions are %v", regions)
+		}
+		for _, name := range append(vnflcm.VIMTypeNames(want), map[string]string{"charts": "ETSINFV.HELM.V_3", "cloud": want}[id]) {
+			x.send("PUT", "/v1.0/vims/"+id, `{"vim":{"type":"`+name+`","tenant_id":"a","auth_url":"`+fmt.Sprint(shown["auth_url"])+`","description":"text"}}`, 200, "X-Tenant", "a")
+		}
+		x.send("PUT", "/v1.0/vims/"+id, `{"vim":{"tenant_id":"b","description":"text"}}`, 400, "X-Tenant", "a")
+		x.send("PUT", "/v1.0/vims/"+id, `{"vim":{"tenant_id":"b"}}`, 400)
+		for _, guessed := range []string{"a", "b", "c"} {
+			x.send("PUT", "/v1.0/vims/"+id, `{"vim":{"tenant_id":"`+guessed+`"}}`, 400, "X-Tenant", "b")
+		}
+	}
+	x.send("PUT", "/v1.0/vims/cloud", `{"vim":{"auth_url":"https://o"}}`, 200, "X-Tenant", "a")
+	x.send("PUT", "/v1.0/vims/cloud", `{"vim":{"auth_url":"https://o/v2.0"}}`, 400, "X-Tenant", "a")
+	x.send("PUT", "/v1.0/vims/charts", `{"vim":{"type":"openstack"}}`, 400, "X-Tenant", "a")
+	if stored, err := x.VIMs().Get(t.Context(), "a", "charts"); err != nil || stored.VimType != "ETSINFV.HELM.V_3" {
+		t.Errorf("the type became %s, %v", stored.VimType, err)
+	}
+}
+
 // TestRegisteredVIMInRequests instantiates a VNF on a VIM that was registered over HTTP, under the names of its type in Tacker's guides.
 func TestRegisteredVIMInRequests(t *testing.T) {
 	t.Parallel()
