@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -145,5 +146,52 @@ func TestPageRoles(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"eve /{$} 403", "eve /instances/{id} 403", "eve /operations/{file} 403"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOtherPaths: a request for a path or a method that the program does not have is identified, refused and audited as those for the API.
+func TestOtherPaths(t *testing.T) {
+	t.Parallel()
+	v, _ := newTenants(t, "")
+	var records []sol003.AuditRecord
+	must(t, v.serveAs(v.pages.running, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+		if r.Header.Get("X-Auth-Token") == "" {
+			return sol003.Principal{}, errors.New("no token")
+		}
+		return sol003.Principal{Name: "nfvo"}, nil
+	}, Audit: func(_ context.Context, r sol003.AuditRecord) error {
+		records = append(records, r)
+		return nil
+	}}))
+	routes := v.routes(nil)
+	var want, got []string
+	for _, request := range []string{"POST /", "DELETE /instances/x", "POST /healthz", "PUT /unknown", "POST /vnflcm", "GET /vnflcm", "GET /unknown", "POST //", "GET //"} {
+		for token, status := range map[string]int{"": 401, "t": 404} {
+			method, path, _ := strings.Cut(request, " ")
+			r, answer := httptest.NewRequestWithContext(t.Context(), method, "http://vnfm"+path, nil), httptest.NewRecorder()
+			r.Header.Set("X-Auth-Token", token)
+			routes.ServeHTTP(answer, r)
+			if answer.Code != status || answer.Header().Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s with the token %q: %d %s", request, token, answer.Code, answer.Body)
+			}
+			if status == 401 || method != "GET" {
+				want = append(want, fmt.Sprint(request, " ", status))
+			}
+		}
+	}
+	for _, r := range records {
+		got = append(got, fmt.Sprint(r.Method, " ", r.Path, " ", r.Status))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for path, status := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 401} {
+		answer := httptest.NewRecorder()
+		routes.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+		if answer.Code != status {
+			t.Errorf("GET %s: %d", path, answer.Code)
+		}
 	}
 }

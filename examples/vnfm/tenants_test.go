@@ -42,11 +42,10 @@ func newTenants(t *testing.T, settings string) (*vnfm, *httptest.Server) {
 var isolation = map[string]struct {
 	paths []string // INSTANCE, OPERATION and VIM stand for ids of the other tenant
 }{
-	"/vnflcm/":               {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances"}}, // every route: TestIsolation of vnflcm/sol003
-	"/vnfpkgm/":              {[]string{"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content"}},
-	"/preview/":              {[]string{"/preview/v1/vnf_instances/INSTANCE/heal"}},
-	"/maintenance/":          {[]string{"/maintenance/v1/vnf_instances/INSTANCE/renew_certificates"}},
-	"/v1.0/":                 {[]string{"/v1.0/vims/VIM", "/v1.0/vims.json", "/v1.0/vims?id=VIM"}}, // every route: TestIsolation of vnflcm/sol003
+	"/": {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances", // every route: TestIsolation of vnflcm/sol003
+		"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content",
+		"/preview/v1/vnf_instances/INSTANCE/heal", "/maintenance/v1/vnf_instances/INSTANCE/renew_certificates",
+		"/v1.0/vims/VIM", "/v1.0/vims.json", "/v1.0/vims?id=VIM", "/none/INSTANCE"}},
 	"GET /{$}":               {[]string{"/", "/?after="}},
 	"GET /instances/{id}":    {[]string{"/instances/INSTANCE", "/instances/INSTANCE?after=x"}},
 	"GET /operations/{file}": {[]string{"/operations/OPERATION", "/operations/OPERATION.svg"}},

@@ -389,7 +389,7 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 		mux.Handle(pattern, resource)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if clean := path.Clean(r.URL.Path); r.URL.Path != clean && r.URL.Path != clean+"/" {
+		if r.URL.Path != path.Clean(r.URL.Path) {
 			v.handler.ServeHTTP(w, r) // mux would redirect before the sender is authorized
 			return
 		}
@@ -400,9 +400,7 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 // resources are what routes serves, by pattern.
 func (v *vnfm) resources(ending <-chan struct{}) map[string]http.Handler {
 	out := v.pages.resources()
-	for _, pattern := range []string{"/vnflcm/", "/vnfpkgm/", "/preview/", "/maintenance/", "/v1.0/"} {
-		out[pattern] = v.handler
-	}
+	out["/"] = v.handler // also for what does not exist: the API identifies the sender first, and writes the audit record
 	out["GET /healthz"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	out["GET /readyz"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
