@@ -190,10 +190,10 @@ func (v *validator) judge(d *description) (a answer) {
 		return a
 	case v.cfg.NamesOfDomain == "":
 		a.who.Tenant = project.ID
-	case project.Domain.Name == v.cfg.NamesOfDomain:
+	case project.Domain.Name == v.cfg.NamesOfDomain && project.Name != "":
 		a.who.Tenant = project.Name
 	default:
-		a.err = fmt.Errorf("%w: the project of the token is in another domain", sol003.ErrForbidden)
+		a.err = fmt.Errorf("%w: the project of the token is in another domain, or has no name", sol003.ErrForbidden)
 		return a
 	}
 	var names []string

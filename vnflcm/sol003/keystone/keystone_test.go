@@ -183,6 +183,7 @@ func TestTokens(t *testing.T) {
 	c.with("system", object{"system": object{"all": true}}, roles("admin"))
 	c.with("project is a domain", north, object{"is_domain": true}, roles("admin"))
 	c.with("project without id", object{"project": object{"name": "north", "domain": inDefault}}, roles("admin"))
+	c.with("project without name", object{"project": object{"id": "p-none", "domain": inDefault}}, roles("admin"))
 	c.with("elsewhere", elsewhere, roles("member"))
 	c.with("expires now", north, roles("member"), object{"expires_at": "2001-01-01T00:00:00.000000Z"})
 	c.with("for ever", north, roles("member"), object{"expires_at": nil})
@@ -207,6 +208,7 @@ func TestTokens(t *testing.T) {
 		},
 		"Default": {
 			"member": {who("north", sol003.RoleOperator), nil}, "elsewhere": {who("", ""), sol003.ErrForbidden}, "none": {who("north", ""), sol003.ErrForbidden},
+			"project without name": {who("", ""), sol003.ErrForbidden}, // "" would be a sender that sees all tenants
 		},
 	} {
 		cfg := c.config()
