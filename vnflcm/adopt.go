@@ -31,7 +31,7 @@ type Adopter interface {
 //
 // All faults are reported at once (*ParamError, joined; ErrInvalidRequest), also a number of VNFCs that contradicts the
 // scale status. ErrNotSupported: the InfraDriver is not an Adopter. ErrConflict: an instance with this ID exists, or
-// another instance has a machine of the VNF.
+// another instance has a machine of the VNF, or the VIM was removed meanwhile.
 func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
 	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
 	if err := errors.Join(known.checkAdoptable(), checkAdopted(known, req)); err != nil {
@@ -181,6 +181,11 @@ func (m *Manager) addAdopted(ctx context.Context, b *store.Batch, rec *instanceR
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := m.checkRegistered(ctx, b, rec); errors.Is(err, errInstanceChanged) {
+		return fmt.Errorf("%w: the VIM %s was removed from the registry meanwhile", ErrConflict, rec.vimID())
+	} else if err != nil {
 		return err
 	}
 	return errors.Join(m.dependOnPackage(ctx, b, rec), m.addInstance(b, rec), m.noteAdopted(ctx, b, rec.Instance.ID))

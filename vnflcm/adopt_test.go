@@ -171,3 +171,39 @@ func TestAdoptOnce(t *testing.T) {
 		t.Errorf("%d instances have adopted the machines: %v", adopted, results)
 	}
 }
+
+// slowAdopter does something while it reads the machines.
+type slowAdopter struct {
+	*cloud
+	during func()
+}
+
+func (s *slowAdopter) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
+	s.during()
+	return s.cloud.Adopt(ctx, op, resource)
+}
+
+// TestAdoptWhileVIMIsDeleted: an instance is not adopted on a VIM that a client deletes meanwhile.
+func TestAdoptWhileVIMIsDeleted(t *testing.T) {
+	t.Parallel()
+	var driver *slowAdopter
+	a := newAdoption(t, func(cfg *vnflcm.Config) {
+		toy, _ := cfg.Infra["toy"].(*cloud)
+		driver = &slowAdopter{toy, func() {}}
+		cfg.Infra = map[string]vnflcm.InfraDriver{"toy": driver}
+	})
+	vim := a.register("tenant", "mine")
+	a.req.VimConnectionInfo = vnflcm.VimConnections{{VimID: vim.VimID}}
+	driver.during = func() { must(t, a.VIMRegistry().Delete(t.Context(), "tenant", vim.VimID)) }
+	_, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	wantIs(t, err, vnflcm.ErrConflict)
+	_, err = a.Get(t.Context(), a.known.ID)
+	wantIs(t, err, vnflcm.ErrNotFound)
+
+	driver.during = func() {}
+	vim = a.register("tenant", "mine")
+	a.req.VimConnectionInfo = vnflcm.VimConnections{{VimID: vim.VimID}}
+	_, err = a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	must(t, err)
+	wantIs(t, a.VIMRegistry().Delete(t.Context(), "tenant", vim.VimID), vnflcm.ErrState)
+}
