@@ -131,30 +131,18 @@ func (p *entry) merge(data vnflcm.KeyValuePairs) error {
 	if len(data) == 0 {
 		return nil
 	}
-	merged, _ := mergePatch(map[string]any(p.Info.UserDefinedData), map[string]any(data)).(map[string]any)
-	p.Info.UserDefinedData = merged
-	return checkData(merged)
-}
-
-// mergePatch applies a patch of RFC 7396.
-func mergePatch(target, patch any) any {
-	changes, is := patch.(map[string]any)
-	if !is {
-		return patch
+	present, err := vnflcm.NewParams(p.Info.UserDefinedData)
+	patch, patchErr := vnflcm.NewParams(data)
+	if err = errors.Join(err, patchErr); err == nil {
+		present, err = present.Merge(patch)
 	}
-	was, _ := target.(map[string]any)
-	merged := map[string]any{}
-	for key, value := range was {
-		merged[key] = value
+	if err == nil {
+		err = json.Unmarshal(present.Reveal(), &p.Info.UserDefinedData)
 	}
-	for key, value := range changes {
-		if value == nil {
-			delete(merged, key)
-			continue
-		}
-		merged[key] = mergePatch(merged[key], value)
+	if err != nil {
+		return &vnflcm.ParamError{Path: "userDefinedData", Reason: err.Error()}
 	}
-	return merged
+	return checkData(p.Info.UserDefinedData)
 }
 
 // document reads a document into a value. A missing one has the version 0.
