@@ -45,14 +45,15 @@ func describe(ctx context.Context, pkg *tosca.Package, now time.Time) (VnfPkgInf
 // images returns the images of all flavours, by VDU, storage or container.
 func images(pkg *tosca.Package, now time.Time) []SoftwareImage {
 	found := map[string]SoftwareImage{}
-	add := func(id string, image *tosca.SoftwareImage) {
+	add := func(id string, image *tosca.SoftwareImage, container string) {
 		if image == nil {
 			return
 		}
 		s := SoftwareImage{ID: id, Name: image.Name, Provider: cmp.Or(image.Provider, pkg.VNFD().Provider), Version: image.Version,
 			Checksum:        Checksum{Algorithm: strings.ToUpper(image.ChecksumAlgorithm), Hash: image.Checksum},
-			ContainerFormat: strings.ToUpper(image.ContainerFormat), DiskFormat: strings.ToUpper(image.DiskFormat), CreatedAt: now.UTC().Truncate(time.Second),
-			MinDisk: image.MinDisk, MinRAM: image.MinRAM, Size: image.Size}
+			ContainerFormat: oneOf(containerFormats, image.ContainerFormat, container),
+			DiskFormat:      oneOf(diskFormats, image.DiskFormat, strings.TrimPrefix(path.Ext(image.File), "."), "raw"),
+			CreatedAt:       now.UTC().Truncate(time.Second), MinDisk: image.MinDisk, MinRAM: image.MinRAM, Size: image.Size}
 		if file, err := pkg.Artifact(image.File); err == nil {
 			s.ImagePath = file
 		} else if strings.Contains(image.File, "://") {
@@ -62,13 +63,13 @@ func images(pkg *tosca.Package, now time.Time) []SoftwareImage {
 	}
 	for _, flavour := range pkg.VNFD().Flavours {
 		for _, vdu := range flavour.VDUs {
-			add(vdu.ID, vdu.Image)
+			add(vdu.ID, vdu.Image, "bare")
 		}
 		for _, storage := range flavour.Storages {
-			add(storage.ID, storage.Image)
+			add(storage.ID, storage.Image, "bare")
 		}
 		for _, container := range flavour.Containers {
-			add(container.ID, container.Image)
+			add(container.ID, container.Image, "docker")
 		}
 	}
 	var out []SoftwareImage
@@ -78,25 +79,44 @@ func images(pkg *tosca.Package, now time.Time) []SoftwareImage {
 	return out
 }
 
+// The formats of SOL003 v3.3.1 10.5.3.2. A SoftwareImage must have one of each.
+var (
+	containerFormats = []string{"AKI", "AMI", "ARI", "BARE", "DOCKER", "OVA", "OVF"}
+	diskFormats      = []string{"AKI", "AMI", "ISO", "QCOW2", "RAW", "VDI", "VHD", "VHDX", "VMDK"}
+)
+
+// oneOf returns the first of the names that is among the known formats. The last name must be.
+func oneOf(known []string, names ...string) string {
+	for _, name := range names {
+		if name = strings.ToUpper(name); slices.Contains(known, name) {
+			return name
+		}
+	}
+	return ""
+}
+
 // artifacts returns the files that the manifest and TOSCA.meta list, without images, parts of the VNFD, signatures and certificates.
 func artifacts(ctx context.Context, pkg *tosca.Package, images []SoftwareImage) ([]Artifact, error) {
 	found := map[string]Artifact{}
 	hidden := notArtifacts(pkg, images)
 	add := func(name, algorithm, hash, set string) {
 		name = strings.TrimPrefix(name, "./")
-		if hidden[name] || isPartOfVNFD(pkg.Meta().EntryDefinitions, name) {
+		if hidden[name] {
 			return
 		}
-		a := Artifact{ArtifactPath: name, Checksum: Checksum{Algorithm: strings.ToUpper(algorithm), Hash: hash}, NonManoArtifactSetID: set}
+		a := Artifact{ArtifactPath: name, Checksum: Checksum{Algorithm: strings.ToUpper(algorithm), Hash: hash}}
 		a.ArtifactClassification = classOf(pkg.Meta(), name)
 		if strings.Contains(name, "://") {
 			a.ArtifactURI = []string{name}
 		} else if !pkg.Has(name) {
 			return
 		}
-		if known := found[name]; known.Checksum.Hash == "" {
-			found[name] = a
+		known := found[name]
+		a.NonManoArtifactSetID = cmp.Or(set, known.NonManoArtifactSetID)
+		if known.Checksum.Hash != "" {
+			a.Checksum = known.Checksum
 		}
+		found[name] = a
 	}
 	if m := pkg.Manifest(); m != nil {
 		for _, s := range m.Sources {
@@ -110,6 +130,9 @@ func artifacts(ctx context.Context, pkg *tosca.Package, images []SoftwareImage) 
 	}
 	for _, a := range pkg.Meta().Artifacts {
 		add(a.Name, a.Algorithm, a.Hash, "")
+	}
+	for _, name := range pkg.Meta().Entries {
+		add(name, "", "", "")
 	}
 	var out []Artifact
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -128,10 +151,13 @@ func artifacts(ctx context.Context, pkg *tosca.Package, images []SoftwareImage) 
 
 // notArtifacts are the files of a package that are described elsewhere.
 func notArtifacts(pkg *tosca.Package, images []SoftwareImage) map[string]bool {
-	hidden := map[string]bool{"TOSCA-Metadata/TOSCA.meta": true, pkg.Meta().EntryDefinitions: true, pkg.Meta().Entries["manifest"]: true,
+	hidden := map[string]bool{"TOSCA-Metadata/TOSCA.meta": true, pkg.Meta().Entries["manifest"]: true,
 		pkg.Meta().Entries["certificate"]: true}
 	for _, image := range images {
 		hidden[image.ImagePath] = true
+	}
+	for _, name := range pkg.VNFDFiles() {
+		hidden[name] = true
 	}
 	if m := pkg.Manifest(); m != nil {
 		hidden[m.File] = true
@@ -140,12 +166,6 @@ func notArtifacts(pkg *tosca.Package, images []SoftwareImage) map[string]bool {
 		}
 	}
 	return hidden
-}
-
-// isPartOfVNFD reports whether a file is a YAML document beside the entry definitions.
-func isPartOfVNFD(entry, name string) bool {
-	ext := strings.ToLower(path.Ext(name))
-	return path.Dir(name) == path.Dir(entry) && (ext == ".yaml" || ext == ".yml")
 }
 
 // classOf returns the artifactClassification of a file, "" for none (SOL003 v3.3.1 10.5.3.3).

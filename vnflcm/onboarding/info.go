@@ -82,8 +82,8 @@ type SoftwareImage struct {
 	Version         string            `json:"version"`
 	Checksum        Checksum          `json:"checksum"`
 	IsEncrypted     bool              `json:"isEncrypted"`
-	ContainerFormat string            `json:"containerFormat"` // upper case: BARE, DOCKER
-	DiskFormat      string            `json:"diskFormat"`      // upper case: QCOW2, RAW
+	ContainerFormat string            `json:"containerFormat"` // BARE, or DOCKER for a container, if the VNFD has none that SOL003 knows
+	DiskFormat      string            `json:"diskFormat"`      // that of the file name, else RAW, if the VNFD has none that SOL003 knows
 	CreatedAt       time.Time         `json:"createdAt"`       // when the package was onboarded
 	MinDisk         int64             `json:"minDisk"`         // bytes
 	MinRAM          int64             `json:"minRam"`          // bytes

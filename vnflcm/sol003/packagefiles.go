@@ -108,7 +108,7 @@ func (c *call) readArtifacts() error {
 	}
 	return c.withPackage(func(p openPackage) error {
 		all, wanted := nonMANOFiles(p.Package, nil), nonMANOFiles(p.Package, strings.Split(sets, ","))
-		names := slices.DeleteFunc(additionalArtifacts(p.Package), func(name string) bool {
+		names := slices.DeleteFunc(p.additionalArtifacts(), func(name string) bool {
 			if !slices.Contains(all, name) {
 				return has(query, excludeMANO)
 			}
@@ -192,38 +192,12 @@ func nonMANOFiles(p *tosca.Package, sets []string) (names []string) {
 	return names
 }
 
-// additionalArtifacts are the artifacts of a package that are neither parts of the VNFD, nor its manifest, nor software images.
-func additionalArtifacts(p *tosca.Package) []string {
-	known := append(p.VNFDFiles(), metaFile)
-	if manifest := p.Manifest(); manifest != nil {
-		known = append(known, manifest.File)
+// additionalArtifacts are the files of the additionalArtifacts of a package.
+func (p openPackage) additionalArtifacts() (names []string) {
+	for _, a := range p.info.AdditionalArtifacts {
+		names = append(names, a.ArtifactPath)
 	}
-	for _, flavour := range p.VNFD().Flavours {
-		known = append(known, imageFiles(p, flavour)...)
-	}
-	return slices.DeleteFunc(artifacts(p), func(name string) bool { return slices.Contains(known, name) })
-}
-
-// imageFiles are the software images of a flavour that are in the package.
-func imageFiles(p *tosca.Package, flavour tosca.Flavour) (names []string) {
-	add := func(image *tosca.SoftwareImage) {
-		if image == nil {
-			return
-		}
-		if name, err := p.Artifact(image.File); err == nil {
-			names = append(names, name)
-		}
-	}
-	for _, vdu := range flavour.VDUs {
-		add(vdu.Image)
-	}
-	for _, container := range flavour.Containers {
-		add(container.Image)
-	}
-	for _, storage := range flavour.Storages {
-		add(storage.Image)
-	}
-	return names
+	return files(p.Package, names)
 }
 
 // withSignatures adds the manifest, and the signatures and certificates of files of a package (SOL003 v3.3.1 10.4.4.3.2).
@@ -267,7 +241,7 @@ func (c *call) sendFile(p openPackage, name, media string) error {
 	if err != nil {
 		return err
 	}
-	return c.sendContent(content{media: media, tag: p.tag, name: path.Base(name), size: info.Size(),
+	return c.sendContent(content{media: media, tag: contentTag(p.info), name: path.Base(name), size: info.Size(),
 		open: func() (io.ReadCloser, error) { return p.Open(name) }})
 }
 
@@ -303,12 +277,13 @@ func addFile(archive *zip.Writer, p *tosca.Package, name string) error {
 	return errors.Join(err, from.Close())
 }
 
-// openPackage is a package and the entity tag of its files, which are another content under each URI.
+// openPackage is a package and its description.
 type openPackage struct {
 	*tosca.Package
-	tag string
+	info *onboarding.VnfPkgInfo
 }
 
+// contentTag is the entity tag of all files of a package, which are another content under each URI.
 func contentTag(info *onboarding.VnfPkgInfo) string { return `"` + info.Checksum.Hash + `"` }
 
 // withPackage calls a function with the package that the path names.
@@ -322,7 +297,7 @@ func (c *call) withPackage(use func(openPackage) error) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	return use(openPackage{p, contentTag(info)})
+	return use(openPackage{p, info})
 }
 
 // onboardedPackage returns the package that the path names, if it has a content.
