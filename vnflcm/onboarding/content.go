@@ -157,10 +157,32 @@ func syncFolder(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// has reports whether the file of content exists with its size.
-func (r *Repository) has(c contentRecord) bool {
-	info, err := os.Stat(filepath.Join(r.dir, c.File))
-	return err == nil && info.Mode().IsRegular() && info.Size() == c.Size
+// has reports whether the file of content has the content: a damaged file is replaced by that of another upload. It reads the file.
+func (r *Repository) has(ctx context.Context, c contentRecord, sum string) bool {
+	f, err := os.Open(filepath.Join(r.dir, c.File))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != c.Size {
+		return false
+	}
+	present := sha256.New()
+	_, err = io.Copy(present, readerUntil{ctx, f})
+	return err == nil && hex.EncodeToString(present.Sum(nil)) == sum
+}
+
+// readerUntil reads until its context ends.
+type readerUntil struct {
+	ctx context.Context //nolint:containedctx // of the call that reads
+	io.Reader
+}
+
+func (r readerUntil) Read(b []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(b)
 }
 
 // removeAttempt removes the files of an attempt. sum is "" if the content was not placed.

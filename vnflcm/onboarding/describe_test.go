@@ -23,7 +23,7 @@ func TestDescription(t *testing.T) {
 	more := map[string]string{"vnfd.yaml": vnfd, "types/own.yaml": "tosca_definitions_version: tosca_simple_yaml_1_2\ndata_types: {own.Data: {derived_from: tosca.datatypes.Root}}\n",
 		"values.yaml": "a: b\n", "tests/run.sh": "exit", "images/small.qcow2": "image",
 		"TOSCA-Metadata/TOSCA.meta": "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: vnfkit\nEntry-Definitions: vnfd.yaml\nETSI-Entry-Manifest: vnfd.mf\nETSI-Entry-Change-Log: ChangeLog.txt\n",
-		"ChangeLog.txt": "first"}
+		"ChangeLog.txt":             "first"}
 	manifest := "metadata:\n  vnf_product_name: Small\n"
 	for _, name := range []string{"vnfd.yaml", "types/own.yaml", "values.yaml", "tests/run.sh", "images/small.qcow2"} {
 		manifest += "\nSource: " + name + "\nAlgorithm: SHA-256\nHash: " + hashOf(more[name]) + "\n"

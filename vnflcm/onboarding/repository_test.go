@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -208,6 +210,44 @@ func TestContent(t *testing.T) {
 		}
 		p.onboard(t, "north", content)
 	})
+}
+
+// TestDamagedContent uploads a content whose file, which another package has, was damaged or removed: the file is replaced for both
+// packages.
+func TestDamagedContent(t *testing.T) {
+	t.Parallel()
+	content := csar(t, "damaged", nil)
+	for name, damage := range map[string]func(path string) error{
+		"other bytes": func(path string) error { return os.WriteFile(path, make([]byte, len(content)), 0o600) },
+		"shorter":     func(path string) error { return os.Truncate(path, 10) },
+		"removed":     os.Remove,
+	} {
+		s := site{dir: t.TempDir(), store: store.NewMemory()}
+		p := s.start(t, nil)
+		first := p.onboard(t, "north", content)
+		must(t, damage(filepath.Join(s.dir, files(t, s.dir)[0])))
+		p.onboard(t, "south", content)
+		c, err := p.Content(t.Context(), "north", first.ID)
+		must(t, err)
+		got, err := io.ReadAll(c)
+		must(t, errors.Join(err, c.Close()))
+		if !bytes.Equal(got, content) {
+			t.Errorf("%s: the first package has other content after the second upload", name)
+		}
+	}
+}
+
+// TestDeletedMeanwhile deletes a package while its content arrives. The upload fails, and leaves no file.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := site{dir: t.TempDir(), store: store.NewMemory()}
+	p := s.idle(t, nil)
+	id := p.create(t, "north")
+	remove := readerFunc(func([]byte) (int, error) { return 0, errors.Join(p.Delete(t.Context(), "north", id), io.EOF) })
+	wantError(t, "upload", p.Upload(t.Context(), "north", id, io.MultiReader(strings.NewReader("abc"), remove), -1), vnflcm.ErrNotFound)
+	if list := files(t, s.dir); len(list) != 0 {
+		t.Errorf("the upload leaves %q", list)
+	}
 }
 
 // TestReader has contents that cannot be read or stored. The reason is kept, and no file.

@@ -113,7 +113,8 @@ var errSuperseded = fmt.Errorf("%w: another process has ended this upload", vnfl
 // publish makes received content that of a package, which is then PROCESSING. If the outcome of a write is unknown, the file stays until
 // sweep finds that no package has it.
 func (r *Repository) publish(ctx context.Context, id, attempt string, got received) error {
-	var own bool // the file of this attempt is used
+	var own bool      // the file of this attempt is used
+	var intact string // a file that has the content
 	_, err := r.change(ctx, id, func(p *entry) ([]vnflcm.DocumentWrite, error) {
 		if p.Info.OnboardingState != Uploading || p.Attempt != attempt {
 			return nil, errSuperseded
@@ -123,7 +124,10 @@ func (r *Repository) publish(ctx context.Context, id, attempt string, got receiv
 		if err != nil {
 			return nil, err
 		}
-		if own = d.Version == 0 || !r.has(c); own {
+		if d.Version > 0 && c.File != intact && r.has(ctx, c, got.sum) {
+			intact = c.File
+		}
+		if own = d.Version == 0 || c.File != intact; own {
 			if c.File, err = r.place(attempt, got.sum); err != nil {
 				return nil, err
 			}
@@ -133,7 +137,10 @@ func (r *Repository) publish(ctx context.Context, id, attempt string, got receiv
 		p.Attempt, p.Source, p.Begun, p.Content, p.Size = "", nil, 0, got.sum, got.size
 		return []vnflcm.DocumentWrite{{Collection: contentsIn, ID: got.sum, Version: d.Version, Value: c}}, nil
 	})
-	if err == nil && !own {
+	switch {
+	case err != nil: // the file may be placed, and used
+		r.removeAttempt(attempt, "")
+	case !own:
 		r.removeAttempt(attempt, got.sum)
 	}
 	return err
