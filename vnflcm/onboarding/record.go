@@ -18,6 +18,7 @@ const (
 	packagesIn = "vnf-package"         // packageRecord, by package
 	contentsIn = "vnf-package-content" // contentRecord, by SHA-256
 	vnfdsIn    = "vnf-package-vnfd"    // vnfdRecord, by vnfdKey: the ONBOARDED package of a tenant with a VNFD
+	ownersIn   = "vnf-package-owner"   // ownerRecord, by ownerKey
 	worksIn    = "vnf-package-work"    // workRecord, by package: packages that are UPLOADING or PROCESSING
 	foldersIn  = "vnf-package-folder"  // folderRecord
 )
@@ -49,7 +50,18 @@ type vnfdRecord struct {
 	Package string `json:"package"`
 }
 
+// ownerRecord has the ids of the packages of a tenant, or of the shared ones.
+type ownerRecord struct {
+	Packages []string `json:"packages"`
+}
+
 type workRecord struct{}
+
+// ownerKey is the id of an ownerRecord.
+func ownerKey(tenant string) string {
+	sum := sha256.Sum256([]byte(tenant))
+	return hex.EncodeToString(sum[:])
+}
 
 // vnfdKey is the id of a vnfdRecord.
 func vnfdKey(tenant, vnfdID string) string {
@@ -259,6 +271,54 @@ func (r *Repository) drop(ctx context.Context, collection, id string) ([]vnflcm.
 		return nil, err
 	}
 	return []vnflcm.DocumentWrite{{Collection: collection, ID: id, Version: d.Version}}, nil
+}
+
+// count returns the write that adds a new package to those of its tenant.
+func (r *Repository) count(ctx context.Context, p *entry) (vnflcm.DocumentWrite, error) {
+	var owner ownerRecord
+	d, err := r.document(ctx, ownersIn, ownerKey(p.Tenant), &owner)
+	if err == nil && len(owner.Packages) >= r.MaxPackages {
+		err = r.keepPresent(ctx, &owner)
+	}
+	if err == nil && len(owner.Packages) >= r.MaxPackages {
+		err = fmt.Errorf("%w: there are %d packages: delete some first", vnflcm.ErrState, len(owner.Packages))
+	}
+	owner.Packages = append(owner.Packages, p.id)
+	return vnflcm.DocumentWrite{Collection: ownersIn, ID: ownerKey(p.Tenant), Version: d.Version, Value: owner}, err
+}
+
+// keepPresent removes the ids of packages whose damaged record an operator has removed.
+func (r *Repository) keepPresent(ctx context.Context, owner *ownerRecord) error {
+	m, err := r.attached()
+	if err != nil {
+		return err
+	}
+	var present []string
+	for _, id := range owner.Packages {
+		_, err := m.Documents(packagesIn).Get(ctx, id)
+		if err == nil {
+			present = append(present, id)
+		} else if !errors.Is(err, vnflcm.ErrNotFound) {
+			return err
+		}
+	}
+	owner.Packages = present
+	return nil
+}
+
+// uncounted returns the write that removes a package from those of its tenant.
+func (r *Repository) uncounted(ctx context.Context, p *entry) ([]vnflcm.DocumentWrite, error) {
+	var owner ownerRecord
+	d, err := r.document(ctx, ownersIn, ownerKey(p.Tenant), &owner)
+	if err != nil || d.Version == 0 {
+		return nil, err
+	}
+	w := vnflcm.DocumentWrite{Collection: ownersIn, ID: ownerKey(p.Tenant), Version: d.Version}
+	owner.Packages = slices.DeleteFunc(owner.Packages, func(id string) bool { return id == p.id })
+	if len(owner.Packages) > 0 {
+		w.Value = owner
+	}
+	return []vnflcm.DocumentWrite{w}, nil
 }
 
 // forget returns the writes that remove what belongs to a package. unused is set to the file that no package has then.

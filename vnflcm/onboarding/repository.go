@@ -28,6 +28,8 @@ type Options struct {
 	MaxSize int64
 	// MinFree is how many bytes of the disk an upload leaves free. Default 1 GiB. Only Linux reports free bytes.
 	MinFree int64
+	// MaxPackages is how many packages a tenant can have, in any state, and how many there can be without tenant. Default 1000.
+	MaxPackages int
 	// Parallel is how many packages Run checks or fetches at once. Default 4.
 	Parallel int
 	// Allow judges the addresses that content is fetched from, redirects too. Default: outbound.RefuseLocal.
@@ -79,6 +81,7 @@ func New(dir string, o Options) (*Repository, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.MaxSize, o.MinFree, o.Parallel = cmp.Or(max(o.MaxSize, 0), 64<<30), cmp.Or(max(o.MinFree, 0), 1<<30), cmp.Or(max(o.Parallel, 0), 4)
+	o.MaxPackages = cmp.Or(max(o.MaxPackages, 0), 1000)
 	o.FetchTimeout, o.StallTimeout = cmp.Or(max(o.FetchTimeout, 0), 6*time.Hour), cmp.Or(max(o.StallTimeout, 0), time.Minute)
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -113,17 +116,25 @@ func (r *Repository) attached() (*vnflcm.Manager, error) {
 }
 
 // Create makes a package without content: CREATED, DISABLED and NOT_IN_USE. A package without tenant is shared. data are stored as they
-// are.
+// are. ErrState: the tenant has Options.MaxPackages packages.
 func (r *Repository) Create(ctx context.Context, tenant string, data vnflcm.KeyValuePairs) (*VnfPkgInfo, error) {
 	if err := checkData(data); err != nil {
 		return nil, err
 	}
 	p := &entry{id: uuid.NewString(), packageRecord: packageRecord{Tenant: tenant, Info: VnfPkgInfo{OnboardingState: Created,
 		OperationalState: Disabled, UserDefinedData: data}}}
-	if err := r.write(ctx, p); err != nil {
-		return nil, err
+	for tries := 0; ; tries++ {
+		counted, err := r.count(ctx, p)
+		if err == nil {
+			err = r.write(ctx, p, counted)
+		}
+		if err == nil {
+			return p.show(NotInUse), nil
+		}
+		if !errors.Is(err, vnflcm.ErrConflict) || tries == maxConflicts { // another package of the tenant was counted meanwhile
+			return nil, err
+		}
 	}
-	return p.show(NotInUse), nil
 }
 
 // Get returns a package that the tenant may use; "" may use all. ErrNotFound: there is none.
@@ -241,7 +252,12 @@ func (r *Repository) Delete(ctx context.Context, tenant, id string) error {
 		if p.removed = true; p.Info.OnboardingState == Onboarded {
 			p.change = vnflcm.PackageDeleted
 		}
-		return r.forget(ctx, p, &unused)
+		writes, err := r.forget(ctx, p, &unused)
+		if err != nil {
+			return nil, err
+		}
+		counted, err := r.uncounted(ctx, p)
+		return append(writes, counted...), err
 	})
 	if err == nil {
 		r.removeFile(ctx, unused)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -408,6 +409,43 @@ func TestData(t *testing.T) {
 	wantError(t, "enable a CREATED package", err, vnflcm.ErrState)
 	_, err = p.Update(t.Context(), "", info.ID, onboarding.Modification{OperationalState: "BROKEN"})
 	wantError(t, "an unknown state", err, vnflcm.ErrInvalidRequest)
+}
+
+// TestMaxPackages creates packages side by side up to the most that a tenant can have.
+func TestMaxPackages(t *testing.T) {
+	t.Parallel()
+	onStores(t, func(t *testing.T, s site) {
+		p := s.idle(t, func(o *onboarding.Options) { o.MaxPackages = 5 })
+		var wg sync.WaitGroup
+		var created, refused atomic.Int32
+		for range 10 {
+			wg.Go(func() {
+				switch _, err := p.Create(t.Context(), "north", nil); {
+				case err == nil:
+					created.Add(1)
+				case errors.Is(err, vnflcm.ErrState):
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		page, err := p.List(t.Context(), "north", "", 0)
+		must(t, err)
+		if created.Load() != 5 || refused.Load() != 5 || len(page.Items) != 5 {
+			t.Fatalf("%d packages were created and %d refused, there are %d, want 5", created.Load(), refused.Load(), len(page.Items))
+		}
+		p.create(t, "south")
+		p.create(t, "")
+		must(t, p.Delete(t.Context(), "north", page.Items[0].ID))
+		p.create(t, "north")
+		// An operator removes a damaged record.
+		must(t, p.manager.Documents("vnf-package").Delete(t.Context(), page.Items[1].ID, 1))
+		p.create(t, "north")
+		_, err = p.Create(t.Context(), "north", nil)
+		wantError(t, "a sixth package", err, vnflcm.ErrState)
+	})
 }
 
 // TestFolder refuses a folder of another Store, and a folder that has lost its mark.
