@@ -196,6 +196,34 @@ func TestFetchAgain(t *testing.T) {
 	s.start(t, local).await(t, id, onboarding.Onboarded)
 }
 
+// TestSlowServers has a tenant fetch from servers that never end. Packages of another tenant are fetched and checked meanwhile.
+func TestSlowServers(t *testing.T) {
+	t.Parallel()
+	content, asked := csar(t, "slow", nil), make(chan struct{}, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/good" {
+			_, _ = w.Write(content)
+			return
+		}
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	p := site{dir: t.TempDir(), store: store.NewMemory()}.start(t, func(o *onboarding.Options) { o.AllowHTTP, o.Allow, o.Parallel = true, outbound.AllowAny, 1 })
+	for range 3 {
+		must(t, p.UploadFromURI(t.Context(), "north", p.create(t, "north"), onboarding.Address{URI: server.URL + "/endless"}))
+	}
+	<-asked
+	p.onboard(t, "south", content)
+	id := p.create(t, "east")
+	must(t, p.UploadFromURI(t.Context(), "east", id, onboarding.Address{URI: server.URL + "/good"}))
+	p.await(t, id, onboarding.Onboarded)
+	if len(asked) > 0 {
+		t.Error("a tenant has more fetches at once than Parallel")
+	}
+	p.stop()
+}
+
 func FuzzAddress(f *testing.F) {
 	for _, uri := range []string{"https://example.com/vnf.csar", "https://127.1/", "https://user@host/", "http://[::ffff:127.0.0.1]/", "//x", "https://\x00/"} {
 		f.Add(uri)

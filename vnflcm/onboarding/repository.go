@@ -30,7 +30,7 @@ type Options struct {
 	MinFree int64
 	// MaxPackages is how many packages a tenant can have, in any state, and how many there can be without tenant. Default 1000.
 	MaxPackages int
-	// Parallel is how many packages Run checks or fetches at once. Default 4.
+	// Parallel is how many packages Run checks at once, and how many it fetches at once for a tenant. Default 4.
 	Parallel int
 	// Allow judges the addresses that content is fetched from, redirects too. Default: outbound.RefuseLocal.
 	Allow outbound.Policy

@@ -22,7 +22,7 @@ func (r *Repository) Run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &worker{Repository: r, room: make(chan struct{}, r.Parallel)}
+	w := &worker{Repository: r, checks: make(room, r.Parallel), fetches: map[string]room{}}
 	w.tasks.Go(func() { w.takeDue(ctx) })
 	err = m.Exclusively(ctx, "vnf-packages", w.takeLeft)
 	stop()
@@ -33,9 +33,65 @@ func (r *Repository) Run(ctx context.Context) error {
 // worker works on packages in this process.
 type worker struct {
 	*Repository
-	room  chan struct{} // has an item for each package that is worked on
-	tasks sync.WaitGroup
+	checks room // for packages that are checked
+	tasks  sync.WaitGroup
+
+	guard   sync.Mutex
+	fetches map[string]room // for packages that are fetched, by tenant: a slow server that a tenant names delays no other tenant
 }
+
+// room has an item for each package that is worked on.
+type room chan struct{}
+
+// roomFor returns the room that work on a package needs, nil for none.
+func (w *worker) roomFor(p *entry) room {
+	switch {
+	case p.Info.OnboardingState == Processing:
+		return w.checks
+	case p.Info.OnboardingState != Uploading || p.Source == nil:
+		return nil
+	}
+	w.guard.Lock()
+	defer w.guard.Unlock()
+	if w.fetches[p.Tenant] == nil {
+		w.fetches[p.Tenant] = make(room, w.Parallel)
+	}
+	return w.fetches[p.Tenant]
+}
+
+// enter takes an item of the room, and returns false if the context has ended.
+func (r room) enter(ctx context.Context) bool {
+	if r == nil {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case r <- struct{}{}:
+		return true
+	}
+}
+
+// tryEnter takes an item of the room, and returns false if the room is full.
+func (r room) tryEnter() bool {
+	if r == nil {
+		return true
+	}
+	select {
+	case r <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r room) leave() {
+	if r != nil {
+		<-r
+	}
+}
+
+func (r room) isFull() bool { return r != nil && len(r) == cap(r) }
 
 // wake has Run of this process work on a package.
 func (r *Repository) wake(id string) {
@@ -48,6 +104,15 @@ func (r *Repository) wake(id string) {
 	}
 }
 
+// takeAwoken returns the packages that wake has named since the last call.
+func (r *Repository) takeAwoken() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	due := slices.Sorted(maps.Keys(r.due))
+	clear(r.due)
+	return due
+}
+
 // takeDue works on the packages that this process has received.
 func (w *worker) takeDue(ctx context.Context) {
 	for {
@@ -56,31 +121,55 @@ func (w *worker) takeDue(ctx context.Context) {
 			return
 		case <-w.changed:
 		}
-		w.mu.Lock()
-		due := slices.Sorted(maps.Keys(w.due))
-		clear(w.due)
-		w.mu.Unlock()
-		for _, id := range due {
-			select {
-			case <-ctx.Done():
-				return
-			case w.room <- struct{}{}:
-			}
-			w.tasks.Go(func() {
-				defer func() { <-w.room }()
-				w.take(ctx, id, func(ctx context.Context) error { return w.advance(ctx, id) })
-			})
+		for _, id := range w.takeAwoken() {
+			w.tasks.Go(func() { w.report(ctx, id, w.takeReceived(ctx, id)) })
 		}
 	}
 }
 
-// take does work on a package in one of all processes, unless this process works on it already.
-func (w *worker) take(ctx context.Context, id string, work func(context.Context) error) {
+// takeReceived works on a package that this process has received, once there is room. takeLeft does it if it fails.
+func (w *worker) takeReceived(ctx context.Context, id string) error {
+	p, err := w.read(ctx, id)
+	if err != nil {
+		return ignoreSuperseded(err)
+	}
+	place := w.roomFor(p)
+	if !place.enter(ctx) {
+		return nil
+	}
+	defer place.leave()
 	if !w.claim(id) {
-		return
+		return nil
 	}
 	defer w.unclaim(id)
-	err := w.exclusively(ctx, id, work)
+	return w.exclusively(ctx, id, func(ctx context.Context) error { return w.advance(ctx, id) })
+}
+
+// takeOne works on a package that no process works on, if there is room.
+func (w *worker) takeOne(ctx context.Context, id string) error {
+	if !w.claim(id) {
+		return nil
+	}
+	defer w.unclaim(id)
+	if p, err := w.read(ctx, id); err != nil || w.roomFor(p).isFull() { // looked at again later
+		return ignoreSuperseded(err)
+	}
+	return w.exclusively(ctx, id, func(ctx context.Context) error {
+		p, err := w.read(ctx, id)
+		if err != nil {
+			return ignoreSuperseded(err)
+		}
+		place := w.roomFor(p)
+		if !place.tryEnter() {
+			return nil
+		}
+		defer place.leave()
+		return w.advance(ctx, id)
+	})
+}
+
+// report logs why a package cannot be worked on.
+func (w *worker) report(ctx context.Context, id string, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, vnflcm.ErrShutdown) {
 		w.Logger.WarnContext(ctx, "a VNF package cannot be worked on now", "package", id, "error", err)
 	}
@@ -141,17 +230,7 @@ func (w *worker) takeWorks(ctx context.Context, tasks *sync.WaitGroup) error {
 	}
 	list, err := m.Documents(worksIn).List(ctx, "", 0)
 	for _, d := range list {
-		tasks.Go(func() {
-			w.take(ctx, d.ID, func(ctx context.Context) error {
-				select {
-				case w.room <- struct{}{}:
-				default: // looked at again later
-					return nil
-				}
-				defer func() { <-w.room }()
-				return w.advance(ctx, d.ID)
-			})
-		})
+		tasks.Go(func() { w.report(ctx, d.ID, w.takeOne(ctx, d.ID)) })
 	}
 	return err
 }
@@ -160,8 +239,8 @@ func (w *worker) takeWorks(ctx context.Context, tasks *sync.WaitGroup) error {
 const maxBegun = 3
 
 // advance works on a package whose lease this process has, until it is ONBOARDED or ERROR.
-func (r *Repository) advance(ctx context.Context, id string) error {
-	p, err := r.read(ctx, id)
+func (w *worker) advance(ctx context.Context, id string) error {
+	p, err := w.read(ctx, id)
 	if errors.Is(err, vnflcm.ErrNotFound) {
 		return nil
 	}
@@ -170,15 +249,19 @@ func (r *Repository) advance(ctx context.Context, id string) error {
 	}
 	switch {
 	case p.Info.OnboardingState == Uploading && p.Source == nil:
-		return r.failAt(ctx, p, FailureDetails{Title: "The upload was interrupted.", Status: http.StatusInternalServerError,
+		return w.failAt(ctx, p, FailureDetails{Title: "The upload was interrupted.", Status: http.StatusInternalServerError,
 			Detail: "the process that received the content has ended, upload it again"})
 	case p.Info.OnboardingState == Uploading:
-		if err := r.fetch(ctx, p); err != nil {
+		if err := w.fetch(ctx, p); err != nil {
 			return err
 		}
-		return r.process(ctx, id)
+		if !w.checks.enter(ctx) {
+			return context.Cause(ctx)
+		}
+		defer w.checks.leave()
+		return w.process(ctx, id)
 	case p.Info.OnboardingState == Processing:
-		return r.process(ctx, id)
+		return w.process(ctx, id)
 	}
 	return nil
 }
