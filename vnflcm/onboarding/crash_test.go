@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,6 +197,36 @@ func (p *process) awaitEnd(t *testing.T, id string) *onboarding.VnfPkgInfo {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
+}
+
+// failingStore fails to read contents while fails is positive.
+type failingStore struct {
+	store.Store
+	fails atomic.Int32
+}
+
+func (s *failingStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
+	if strings.Contains(id, "vnf-package-content/") && s.fails.Add(-1) >= 0 {
+		return store.Record{}, errors.New("the store does not answer")
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+// TestStoreFails has the Store fail more often than a check may begin. The package is checked once the Store answers.
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	content := csar(t, "fails", nil)
+	synctest.Test(t, func(t *testing.T) {
+		failing := &failingStore{Store: store.NewMemory()}
+		s := site{t.TempDir(), failing, time.Second}
+		p := s.idle(t, nil)
+		id := p.create(t, "north")
+		must(t, p.Upload(t.Context(), "north", id, bytes.NewReader(content), -1))
+		failing.fails.Store(10)
+		if info := s.start(t, nil).awaitEnd(t, id); info.OnboardingState != onboarding.Onboarded {
+			t.Errorf("%s %+v", info.OnboardingState, info.OnboardingFailureDetails)
+		}
+	})
 }
 
 // awaitFiles waits until the folder has as many files of uploads and contents as that.

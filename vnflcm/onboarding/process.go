@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,6 +20,14 @@ func (r *Repository) process(ctx context.Context, id string) error {
 	if err != nil {
 		return ignoreSuperseded(err)
 	}
+	if err = r.judge(ctx, p); err != nil { // the package is not the reason
+		r.uncount(ctx, p)
+	}
+	return err
+}
+
+// judge checks the content of a package.
+func (r *Repository) judge(ctx context.Context, p *entry) error {
 	path, err := r.contentPath(ctx, p)
 	if err != nil {
 		return err
@@ -26,7 +35,6 @@ func (r *Repository) process(ctx context.Context, id string) error {
 	info, digest, err := r.check(ctx, path, time.Now())
 	switch {
 	case ctx.Err() != nil:
-		r.uncount(ctx, p)
 		return context.Cause(ctx)
 	case err != nil:
 		return r.failAt(ctx, p, rejection(err))
@@ -90,10 +98,16 @@ func (r *Repository) takeVNFD(ctx context.Context, p *entry, vnfdID string) (vnf
 	return w, fmt.Errorf("%w of the same tenant, %s, has the VNFD %s", errSecond, other.Package, vnfdID)
 }
 
+// errPanic: the check of a package has a fault.
+var errPanic = errors.New("the check of the package has ended with a panic")
+
 // rejection describes why a package was not accepted.
 func rejection(err error) FailureDetails {
 	faults, is := errors.AsType[problem.List](err)
-	if !is {
+	switch {
+	case errors.Is(err, errPanic):
+		return FailureDetails{Title: "The package cannot be checked.", Status: http.StatusInternalServerError, Detail: errPanic.Error()}
+	case !is:
 		return FailureDetails{Title: "The content cannot be read.", Status: http.StatusInternalServerError, Detail: hidePath(err).Error()}
 	}
 	refused := slices.DeleteFunc(slices.Clone(faults), func(p problem.Problem) bool { return p.Severity != problem.Error })
@@ -131,8 +145,14 @@ func shorten(text string) string {
 }
 
 // check opens the package in a file, reads all of it, and returns its description and digest. A package that is not accepted is a
-// problem.List with all its faults.
+// problem.List with all its faults. A panic is errPanic: a package must not end the process for all tenants.
 func (r *Repository) check(ctx context.Context, path string, now time.Time) (info VnfPkgInfo, digest string, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			r.Logger.ErrorContext(ctx, "the check of a VNF package panics", "panic", fmt.Sprint(value), "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
 	pkg, err := tosca.Open(ctx, path, r.Check...)
 	if err != nil {
 		return info, "", r.allFaults(ctx, path, err)

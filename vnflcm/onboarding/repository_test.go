@@ -15,10 +15,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	archive "github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
@@ -249,6 +251,23 @@ func TestDeletedMeanwhile(t *testing.T) {
 	if list := files(t, s.dir); len(list) != 0 {
 		t.Errorf("the upload leaves %q", list)
 	}
+}
+
+// TestPanic has a check that panics, at the signature of a manifest. The process goes on, and the package is an ERROR.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	signature, err := os.ReadFile(filepath.Join("..", "..", "tosca", "internal", "cms", "testdata", "rsa.cms"))
+	must(t, err)
+	signed := map[string]string{"vnfd.mf": "metadata:\n  vnf_product_name: x\n\n" + string(signature)}
+	p := site{dir: t.TempDir(), store: store.NewMemory()}.start(t, func(o *onboarding.Options) {
+		o.Check = []tosca.Option{tosca.WithIntegrity(archive.Integrity{Now: func() time.Time { panic("boom") }})}
+	})
+	id := p.create(t, "north")
+	must(t, p.Upload(t.Context(), "north", id, bytes.NewReader(csar(t, "panic", signed)), -1))
+	if d := p.await(t, id, onboarding.Failed).OnboardingFailureDetails; d.Status != 500 || !strings.Contains(d.Detail, "panic") {
+		t.Errorf("%+v", d)
+	}
+	p.remains(t, id)
 }
 
 // TestReader has contents that cannot be read or stored. The reason is kept, and no file.
