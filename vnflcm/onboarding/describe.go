@@ -190,6 +190,6 @@ func sumOf(ctx context.Context, pkg *tosca.Package, name string) (Checksum, erro
 	}
 	defer f.Close()
 	sum := sha256.New()
-	_, err = io.Copy(sum, f)
+	_, err = io.Copy(sum, readerUntil{ctx, f})
 	return Checksum{Algorithm: "SHA-256", Hash: hex.EncodeToString(sum.Sum(nil))}, err
 }

@@ -41,9 +41,15 @@ var binary = bytes.Repeat([]byte{0, 0xff, 0xfe, 'x'}, 50<<10)
 // csarOf returns a CSAR of the toy package with a VNFD id, with a manifest and artifacts.
 func csarOf(t *testing.T, vnfdID string) []byte {
 	t.Helper()
+	return csarWith(t, vnfdID, func(text string) string { return text })
+}
+
+// csarWith returns the package of csarOf with changed files of the toy package.
+func csarWith(t *testing.T, vnfdID string, change func(string) string) []byte {
+	t.Helper()
 	files := fstest.MapFS{"Files/license.txt": {Data: []byte("free")}, "Files/data.bin": {Data: binary}, "Files/tests/a.sh": {Data: []byte("exit")}, "Files/unnamed": {Data: []byte("x")}}
 	for name, file := range toyPackage {
-		files[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(string(file.Data), toyVNFD, vnfdID))}
+		files[name] = &fstest.MapFile{Data: []byte(change(strings.ReplaceAll(string(file.Data), toyVNFD, vnfdID)))}
 	}
 	meta := files["TOSCA-Metadata/TOSCA.meta"]
 	meta.Data = append(meta.Data, "ETSI-Entry-Manifest: top.mf\n"...)
@@ -437,6 +443,21 @@ func TestSharedPackages(t *testing.T) {
 	}
 }
 
+// TestNoVnfmInfo sends the notification of a package whose VNFD names no VNFM: vnfmInfo is a list.
+func TestNoVnfmInfo(t *testing.T) {
+	t.Parallel()
+	x := newOnboardingWith(t, sol003.Options{}, true)
+	nfvo := newSubscriber(t, nil)
+	x.send("POST", "/vnfpkgm/v2/subscriptions", fmt.Sprintf(`{"callbackUri":"%s/x"}`, nfvo.URL), 201)
+	x.upload(x.newPackage(), csarWith(t, toyVNFD, func(text string) string { return strings.ReplaceAll(text, "vnfm_info: ['0:vnfkit']", "vnfm_info: []") }), "ONBOARDED")
+	nfvo.told(t, 1)
+	nfvo.mu.Lock()
+	defer nfvo.mu.Unlock()
+	if info, isList := nfvo.got[0]["vnfmInfo"].([]any); !isList || len(info) > 0 {
+		t.Errorf("vnfmInfo is %v", nfvo.got[0]["vnfmInfo"])
+	}
+}
+
 // TestPackageNotifications compares the notifications of a package's life with its changes.
 func TestPackageNotifications(t *testing.T) {
 	t.Parallel()
@@ -459,6 +480,11 @@ func TestPackageNotifications(t *testing.T) {
 		}
 	}
 	x.send("POST", "/vnfpkgm/v1/subscriptions", fmt.Sprintf(body, nfvo.URL, "x", `,"filter":{"notificationTypes":["VnfIdentifierCreationNotification"],"operationalState":"ON"}`), 422)
+	lists := x.send("POST", "/vnfpkgm/v1/subscriptions", fmt.Sprintf(body, nfvo.URL, "lists", `,"filter":{"operationalState":["ENABLED"],"vnfPkgId":["none"]}`), 201)
+	if got := x.send("GET", lists.Header.Get("Location"), "", 200).object()["filter"].(object)["operationalState"]; got != "ENABLED" {
+		t.Errorf("operationalState of the filter is %v", got)
+	}
+	x.send("POST", "/vnfpkgm/v1/subscriptions", fmt.Sprintf(body, nfvo.URL, "x", `,"filter":{"operationalState":["ENABLED","ON"]}`), 422)
 	uri := x.newPackage()
 	x.upload(uri, csarOf(t, toyVNFD), "ONBOARDED")
 	x.send("PATCH", uri, `{"operationalState":"DISABLED"}`, 200)

@@ -107,8 +107,30 @@ type PackageFilter struct {
 	Providers         []ProviderFilter   `json:"vnfProductsFromProviders,omitempty"`
 	VnfdIDs           []string           `json:"vnfdId,omitempty"`
 	VnfPkgIDs         []string           `json:"vnfPkgId,omitempty"`
-	OperationalState  string             `json:"operationalState,omitempty"` // ENABLED or DISABLED
+	OperationalStates OperationalStates  `json:"operationalState,omitempty"` // ENABLED, DISABLED
 	VnfmInfo          []string           `json:"vnfmInfo,omitempty"`
+}
+
+// OperationalStates are operational states of packages. ETSI's OpenAPI documents have a list in requests of version 1, and one state everywhere
+// else: both are read, and one state is written without a list.
+type OperationalStates []string
+
+// MarshalJSON implements json.Marshaler.
+func (s OperationalStates) MarshalJSON() ([]byte, error) {
+	if len(s) == 1 {
+		return json.Marshal(s[0])
+	}
+	return json.Marshal([]string(s))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *OperationalStates) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil && one != "" {
+		*s = OperationalStates{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(s))
 }
 
 // packageSubscriptionRequest is the body of a subscription to notifications of packages (SOL003 v2.6.1 10.5.2.3).

@@ -53,7 +53,7 @@ func (s *subscription) matchesPackage(c vnflcm.ChangeEntry, kind sol003.Notifica
 	}
 	f := s.Packages
 	return allows(f.NotificationTypes, kind) && allows(f.VnfdIDs, c.VNF.VnfdID) && allows(f.VnfPkgIDs, c.Package.ID) &&
-		(f.OperationalState == "" || f.OperationalState == c.Package.OperationalState) &&
+		allows(f.OperationalStates, c.Package.OperationalState) &&
 		(len(f.VnfmInfo) == 0 || slices.ContainsFunc(c.Package.VnfmInfo, func(info string) bool { return slices.Contains(f.VnfmInfo, info) })) &&
 		matchesProviders(f.Providers, c.VNF)
 }
@@ -124,7 +124,7 @@ func (s *subscription) packageNotification(c vnflcm.ChangeEntry, kind sol003.Not
 		document["changeType"] = "PKG_DELETE"
 	}
 	if s.Subscriber.API == "v2" && kind == sol003.PackageOnboardingNotification {
-		document["vnfmInfo"] = c.Package.VnfmInfo
+		document["vnfmInfo"] = append([]string{}, c.Package.VnfmInfo...) // a list, even without items
 	}
 	return json.Marshal(document)
 }

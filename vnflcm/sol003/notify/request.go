@@ -55,9 +55,7 @@ func check(req sol003.SubscriptionRequest, hasCertificate bool) error {
 	}
 	if filter := req.Packages; filter != nil {
 		checkValues(&f, "filter.notificationTypes", filter.NotificationTypes, packageTypes)
-		if state := filter.OperationalState; state != "" && state != "ENABLED" && state != "DISABLED" {
-			f.add("filter.operationalState", state, "must be ENABLED or DISABLED")
-		}
+		checkValues(&f, "filter.operationalState", filter.OperationalStates, []string{"ENABLED", "DISABLED"})
 	}
 	if req.Authentication != nil {
 		f.checkAuthentication(*req.Authentication, hasCertificate)
