@@ -81,8 +81,9 @@ func (r *Repository) copy(ctx context.Context, to *os.File, content io.Reader) (
 			return got, noSpace(err)
 		}
 		if unchecked += int64(n); unchecked >= checkFreeEvery {
-			if unchecked = 0; r.checkFree(0) != nil {
-				return got, r.checkFree(0)
+			unchecked = 0
+			if err := r.checkFree(0); err != nil {
+				return got, err
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -113,23 +113,26 @@ func (r *Repository) download(ctx context.Context, p *entry) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answered with the status %d", answer.Request.URL.Host, answer.StatusCode)
 	}
-	return r.receive(ctx, p.id, p.Attempt, watched{ctx, answer.Body, func() { watch.Reset(r.StallTimeout) }}, answer.ContentLength)
+	return r.receive(ctx, p.id, p.Attempt, watched{ctx, answer.Body, watch, r.StallTimeout}, answer.ContentLength)
 }
 
 // watched is the body of an answer.
 type watched struct {
-	ctx      context.Context //nolint:containedctx // of the request
-	body     io.Reader
-	progress func() // called when bytes arrive
+	ctx   context.Context //nolint:containedctx // of the request
+	body  io.Reader
+	watch *time.Timer // ends the request
+	stall time.Duration
 }
 
 func (w watched) Read(b []byte) (int, error) {
 	n, err := w.body.Read(b)
-	if n > 0 {
-		w.progress()
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF): // storing the content may take longer
+		w.watch.Stop()
+	case err != nil:
 		err = downloadError(w.ctx, err)
+	case n > 0:
+		w.watch.Reset(w.stall)
 	}
 	return n, err
 }

@@ -196,6 +196,35 @@ func TestFetchAgain(t *testing.T) {
 	s.start(t, local).await(t, id, onboarding.Onboarded)
 }
 
+// slowStore takes its time to read contents.
+type slowStore struct {
+	store.Store
+	delay time.Duration
+}
+
+func (s slowStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
+	if strings.Contains(id, "vnf-package-content/") {
+		select {
+		case <-ctx.Done():
+			return store.Record{}, context.Cause(ctx)
+		case <-time.After(s.delay):
+		}
+	}
+	return s.Store.Get(ctx, kind, id)
+}
+
+// TestSlowDisk stores a content for longer than a fetch may stall.
+func TestSlowDisk(t *testing.T) {
+	t.Parallel()
+	server, _ := catalog(t, csar(t, "slow", nil))
+	p := site{dir: t.TempDir(), store: slowStore{store.NewMemory(), 2 * time.Second}}.start(t, func(o *onboarding.Options) {
+		o.AllowHTTP, o.Allow, o.StallTimeout = true, outbound.AllowAny, time.Second
+	})
+	id := p.create(t, "north")
+	must(t, p.UploadFromURI(t.Context(), "north", id, onboarding.Address{URI: server.URL + "/good"}))
+	p.await(t, id, onboarding.Onboarded)
+}
+
 // TestSlowServers has a tenant fetch from servers that never end. Packages of another tenant are fetched and checked meanwhile.
 func TestSlowServers(t *testing.T) {
 	t.Parallel()
