@@ -227,6 +227,37 @@ func (r *Repository) each(ctx context.Context, after string, do func(*entry, err
 	}
 }
 
+// eachVisible calls do as each does, with the packages that a tenant may use. Packages of other tenants are not read.
+func (r *Repository) eachVisible(ctx context.Context, tenant, after string, do func(*entry, error) error) error {
+	if tenant == "" {
+		return r.each(ctx, after, do)
+	}
+	var ids []string
+	for _, each := range []string{tenant, ""} {
+		var owner ownerRecord
+		if _, err := r.document(ctx, ownersIn, ownerKey(each), &owner); err != nil {
+			return err
+		}
+		ids = append(ids, owner.Packages...)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		if id <= after {
+			continue
+		}
+		p, err := r.read(ctx, id)
+		if errors.Is(err, vnflcm.ErrNotFound) { // it was deleted meanwhile
+			continue
+		}
+		if err := do(p, err); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write writes a package with further documents, all or none.
 func (r *Repository) write(ctx context.Context, p *entry, further ...vnflcm.DocumentWrite) error {
 	m, err := r.attached()

@@ -172,11 +172,10 @@ func (r *Repository) used(ctx context.Context, p *entry) (bool, error) {
 func (r *Repository) List(ctx context.Context, tenant, after string, limit int) (vnflcm.Page[*VnfPkgInfo], error) {
 	var page vnflcm.Page[*VnfPkgInfo]
 	var faults []error
-	err := r.each(ctx, after, func(p *entry, err error) error {
+	err := r.eachVisible(ctx, tenant, after, func(p *entry, err error) error {
 		switch {
 		case err != nil:
 			faults = append(faults, err)
-		case !p.visibleTo(tenant):
 		case limit > 0 && len(page.Items) == limit:
 			page.Next = page.Items[limit-1].ID
 			return errEnough

@@ -467,6 +467,69 @@ func TestMaxPackages(t *testing.T) {
 	})
 }
 
+// readStore notes the ids of the packages that are read.
+type readStore struct {
+	store.Store
+	mu   sync.Mutex
+	read map[string]bool
+}
+
+func (s *readStore) note(list ...store.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range list {
+		s.read[strings.TrimPrefix(r.ID, "vnf-package/")] = true
+	}
+}
+
+func (s *readStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
+	r, err := s.Store.Get(ctx, kind, id)
+	s.note(r)
+	return r, err
+}
+
+func (s *readStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
+	list, err := s.Store.List(ctx, q)
+	s.note(list...)
+	return list, err
+}
+
+// TestListOfTenant lists the packages of a tenant page by page. It reads no package of another tenant: its time does not depend on them.
+func TestListOfTenant(t *testing.T) {
+	t.Parallel()
+	reads := &readStore{Store: store.NewMemory(), read: map[string]bool{}}
+	p := site{dir: t.TempDir(), store: reads}.idle(t, nil)
+	want := map[string]bool{}
+	var others []string
+	for range 3 {
+		want[p.create(t, "north")], want[p.create(t, "")] = true, true
+		others = append(others, p.create(t, "south"))
+	}
+	clear(reads.read)
+	got, after := map[string]bool{}, ""
+	for {
+		page, err := p.List(t.Context(), "north", after, 2)
+		must(t, err)
+		if len(page.Items) > 2 {
+			t.Errorf("a page has %d packages", len(page.Items))
+		}
+		for _, info := range page.Items {
+			got[info.ID] = true
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for _, id := range others {
+		if reads.read[id] {
+			t.Errorf("the list reads package %s of another tenant", id)
+		}
+	}
+}
+
 // TestFolder refuses a folder of another Store, and a folder that has lost its mark.
 func TestFolder(t *testing.T) {
 	t.Parallel()
