@@ -253,7 +253,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPanic has a check that panics, at the signature of a manifest. The process goes on, and the package is an ERROR.
+// TestPanic has a check that panics, at the signature of a manifest. The process continues, and the package is an ERROR.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	signature, err := os.ReadFile(filepath.Join("..", "..", "tosca", "internal", "cms", "testdata", "rsa.cms"))

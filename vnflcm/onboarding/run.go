@@ -43,6 +43,11 @@ type worker struct {
 // room has an item for each package that is worked on.
 type room chan struct{}
 
+// isWorkedOn reports whether a package is being received or checked.
+func (p *entry) isWorkedOn() bool {
+	return p.Info.OnboardingState == Uploading || p.Info.OnboardingState == Processing
+}
+
 // roomFor returns the room that work on a package needs, nil for none.
 func (w *worker) roomFor(p *entry) room {
 	switch {
@@ -129,8 +134,12 @@ func (w *worker) takeDue(ctx context.Context) {
 
 // takeReceived works on a package that this process has received, once there is room. takeLeft does it if it fails.
 func (w *worker) takeReceived(ctx context.Context, id string) error {
+	if !w.claim(id) {
+		return nil
+	}
+	defer w.unclaim(id)
 	p, err := w.read(ctx, id)
-	if err != nil {
+	if err != nil || !p.isWorkedOn() {
 		return ignoreSuperseded(err)
 	}
 	place := w.roomFor(p)
@@ -138,10 +147,6 @@ func (w *worker) takeReceived(ctx context.Context, id string) error {
 		return nil
 	}
 	defer place.leave()
-	if !w.claim(id) {
-		return nil
-	}
-	defer w.unclaim(id)
 	return w.exclusively(ctx, id, func(ctx context.Context) error { return w.advance(ctx, id) })
 }
 
@@ -151,7 +156,7 @@ func (w *worker) takeOne(ctx context.Context, id string) error {
 		return nil
 	}
 	defer w.unclaim(id)
-	if p, err := w.read(ctx, id); err != nil || w.roomFor(p).isFull() { // looked at again later
+	if p, err := w.read(ctx, id); err != nil || !p.isWorkedOn() || w.roomFor(p).isFull() { // looked at again later
 		return ignoreSuperseded(err)
 	}
 	return w.exclusively(ctx, id, func(ctx context.Context) error {

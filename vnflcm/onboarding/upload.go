@@ -23,9 +23,7 @@ func (r *Repository) Upload(ctx context.Context, tenant, id string, content io.R
 	if err := r.uploadable(ctx, tenant, id); err != nil {
 		return err
 	}
-	if r.claim(id) { // Run of this process does not wait for the lease
-		defer r.unclaim(id)
-	}
+	claimed := r.claim(id) // Run of this process does not wait for the lease
 	begun, result := false, error(nil)
 	err := r.exclusively(ctx, id, func(ctx context.Context) error {
 		if begun { // the lease was lost, and is free again
@@ -35,11 +33,13 @@ func (r *Repository) Upload(ctx context.Context, tenant, id string, content io.R
 		result = r.upload(ctx, tenant, id, content, size)
 		return result
 	})
+	if claimed {
+		r.unclaim(id)
+	}
 	switch {
 	case !begun:
 		return err
 	case result == nil:
-		r.unclaim(id)
 		r.wake(id)
 	}
 	return result
