@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,10 +23,7 @@ func TestSettingsForGuides(t *testing.T) {
 	must(t, os.Rename(mgmttest.Package(t, samples.Package("k8s-cluster"), nil), filepath.Join(packages, "kubeadm")))
 	p := start(t, t.TempDir(), "-config=tacker-guides.yaml", "-packages="+packages)
 
-	text, err = os.ReadFile("../../internal/guides/testdata/kubespray.json")
-	must(t, err)
-	var guide map[string]any
-	must(t, json.Unmarshal(text, &guide))
+	guide := guideBody(t, "kubespray")
 	delete(guide["additionalParams"].(map[string]any)["k8s_cluster_installation_param"].(map[string]any), "proxy") // a placeholder
 	instance := strings.Replace(p.create("1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70"), "/v2/", "/v1/", 1)
 	p.do(instance+"/instantiate", guide)

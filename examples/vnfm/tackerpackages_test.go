@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +22,14 @@ import (
 // csarOf packs a sample package with another VNFD id.
 func csarOf(t *testing.T, sample, vnfdID string) []byte {
 	t.Helper()
+	return pack(t, samples.Package(sample), vnfdID)
+}
+
+// pack packs a copy of a sample package with another VNFD id.
+func pack(t *testing.T, dir, vnfdID string) []byte {
+	t.Helper()
 	var out bytes.Buffer
-	w, files := zip.NewWriter(&out), os.DirFS(samples.Package(sample))
+	w, files := zip.NewWriter(&out), os.DirFS(dir)
 	must(t, fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -71,11 +76,11 @@ func (c *tackerClient) vnfPackage(args ...string) string {
 	return c.command(append([]string{"vnf", "package"}, args...)...)
 }
 
-// onboard onboards the sample package of a cluster under a VNFD id.
-func (c *tackerClient) onboard(vnfdID string) (id string) {
+// onboard onboards the package of a folder under a VNFD id.
+func (c *tackerClient) onboard(dir, vnfdID string) (id string) {
 	c.t.Helper()
 	file := filepath.Join(c.dir, "k8s-cluster.zip")
-	must(c.t, os.WriteFile(file, csarOf(c.t, "k8s-cluster", vnfdID), 0o600))
+	must(c.t, os.WriteFile(file, pack(c.t, dir, vnfdID), 0o600))
 	created := c.shown("vnf", "package", "create", "--user-data", "site=north", "--user-data", "rack=7")
 	id = fmt.Sprint(created["ID"])
 	if diff := cmp.Diff([]any{"CREATED", "DISABLED", "NOT_IN_USE"}, []any{created["Onboarding State"], created["Operational State"], created["Usage State"]}); diff != "" {
@@ -105,8 +110,8 @@ func (c *tackerClient) lists(vnfdID, id string) {
 	}
 }
 
-// files downloads what a package has.
-func (c *tackerClient) files(id string) {
+// files downloads what a package has, which was packed from a folder.
+func (c *tackerClient) files(id, dir string) {
 	c.t.Helper()
 	in := func(name string) string { return filepath.Join(c.dir, name) }
 	c.vnfPackage("download", id, "--file", in("content.zip"))
@@ -126,7 +131,7 @@ func (c *tackerClient) files(id string) {
 	}
 	const script = "Scripts/install_k8s_cluster.sh"
 	c.vnfPackage("artifact", "download", id, script, "--file", in("script"))
-	text, err := os.ReadFile(filepath.Join(samples.Package("k8s-cluster"), script))
+	text, err := os.ReadFile(filepath.Join(dir, script))
 	must(c.t, err)
 	if got, err := os.ReadFile(in("script")); err != nil || !bytes.Equal(got, text) {
 		c.t.Errorf("the artifact: %d bytes of %d, %v", len(got), len(text), err)
@@ -163,44 +168,4 @@ func (c *tackerClient) remove(id string) {
 		c.t.Errorf("delete: %s", out)
 	}
 	c.send("GET", c.packages()+"/"+id, nil, 404)
-}
-
-// TestTackerGuide takes a VNF through the life of Tacker's first guide, from its package to its end, in both versions of the API.
-func TestTackerGuide(t *testing.T) {
-	if !slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), "sol003") {
-		t.Skip("VNFKIT_E2E does not name sol003")
-	}
-	p := start(t, t.TempDir())
-	for version, vnfdID := range map[string]string{"1": "93d4b8f1-2a6c-4e07-9d15-6b0c7e2f4a11", "2": "93d4b8f1-2a6c-4e07-9d15-6b0c7e2f4a22"} {
-		t.Run("version "+version, func(t *testing.T) {
-			t.Parallel()
-			own := *p
-			own.t = t
-			c := &tackerClient{program: &own, t: t, version: version, dir: t.TempDir()}
-			id := c.onboard(vnfdID)
-			if version == "1" { // the commands for packages are the same in both versions
-				c.lists(vnfdID, id)
-				c.files(id)
-				c.fromURI("a" + vnfdID[1:])
-			}
-
-			instance := fmt.Sprint(c.object("create", vnfdID, "--name", "guide")["ID"])
-			if shown := c.shown("vnf", "package", "show", id); shown["Usage State"] != "IN_USE" {
-				t.Errorf("with an instance: %v", shown)
-			}
-			c.run("instantiate", instance, c.file("instantiate.json", c.instantiate("")))
-			c.ends(instance, "COMPLETED")
-			c.run("scale", "--type", "SCALE_OUT", "--aspect-id", "worker_instance", "--number-of-steps", "1", instance)
-			c.ends(instance, "COMPLETED")
-			c.run("heal", instance, "--cause", "alarm", "--vnfc-instance", c.worker(instance))
-			c.ends(instance, "COMPLETED")
-			c.run("terminate", instance, "--termination-type", "GRACEFUL")
-			c.ends(instance, "COMPLETED")
-			c.run("delete", instance)
-			c.remove(id)
-			if list := c.command("vnf", "package", "list", "-f", "value", "-c", "Id"); strings.Contains(list, path.Base(id)) {
-				t.Errorf("the package is still listed: %s", list)
-			}
-		})
-	}
 }
