@@ -1,11 +1,10 @@
 package kubeapi
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 var apiServiceKind = Kind{"apiregistration.k8s.io", "v1", "apiservices", "APIService", false}
@@ -16,6 +15,9 @@ func (c *Cluster) aggregated() (out []Object) {
 	return slices.DeleteFunc(all, func(o Object) bool { return at(o, "spec", "service") == nil })
 }
 
+// errNoEndpoint is answered as plain text: the aggregator makes no Status of it.
+var errNoEndpoint = errors.New("service unavailable")
+
 // proxied answers requests to aggregated APIs: without an endpoint as the aggregator does, otherwise as an API without resources.
 func (q *request) proxied() (any, error) {
 	for _, o := range q.c.aggregated() {
@@ -24,7 +26,7 @@ func (q *request) proxied() (any, error) {
 		switch {
 		case !is:
 		case q.c.unreachable(o["spec"]) != "":
-			return nil, apierrors.NewServiceUnavailable("service unavailable")
+			return nil, errNoEndpoint
 		case rest == "":
 			return Object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": []any{}}, nil
 		}

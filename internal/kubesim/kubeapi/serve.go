@@ -62,6 +62,9 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 	code, contentType := http.StatusOK, "application/json"
 	if err != nil {
 		code, text = status(err)
+		if errors.Is(err, errNoEndpoint) {
+			code, text, contentType = http.StatusServiceUnavailable, []byte(err.Error()), "text/plain"
+		}
 	} else if r.Method == http.MethodPost || q.created && r.Method == http.MethodPatch {
 		code = http.StatusCreated
 	}
