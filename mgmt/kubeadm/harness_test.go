@@ -41,7 +41,8 @@ type lab struct {
 	t      testing.TB
 	driver kubeadm.Config // configuration of the driver without its Pool
 	dials  dials
-	plans  sync.Map // operation and phase: the plan
+	plans  sync.Map      // operation and phase: the plan
+	opened chan struct{} // closed when Lab is set: the Manager of a snapshot reads certificates from its start
 }
 
 // dials reports connections to machines to a test.
@@ -62,6 +63,11 @@ func (l *lab) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		l.dials.check(addr)
 	}
 	l.dials.mu.Unlock()
+	select {
+	case <-l.opened:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	return l.World.Dial(ctx, network, addr)
 }
 
@@ -82,8 +88,9 @@ func newLab(t *testing.T) *lab {
 func openLab(t testing.TB, s setup) *lab {
 	t.Helper()
 	s.sandbox.Virtual = []string{"vip_CP"} // as in the template of the sample package
-	l := &lab{t: t, driver: s.driver}
+	l := &lab{t: t, driver: s.driver, opened: make(chan struct{})}
 	l.Lab = clustertest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, From: s.from, Package: cmp.Or(s.pkg, packageDir), Requests: packageDir + "/requests", Drivers: l.drivers, Dial: l.dial})
+	close(l.opened)
 	return l
 }
 
