@@ -97,8 +97,9 @@ func (c *tackerClient) follow(g guide) {
 	c.run("instantiate", instance, c.file("instantiate.json", g.on(vim)))
 	c.ends(instance, "COMPLETED")
 	c.vimRefused("VNF instances are on the VIM", "delete", name)
-	if types := c.vims("Type"); types[kubeadm.VIMID(instance)] != "kubernetes" {
-		c.t.Errorf("the cluster is not listed: %v", types)
+	cluster := kubeadm.VIMID(instance)
+	if shown := c.vim("show", cluster); shown["type"] != "kubernetes" {
+		c.t.Errorf("the cluster is registered as %v", shown)
 	}
 
 	var params []string
@@ -119,9 +120,9 @@ func (c *tackerClient) follow(g guide) {
 		c.t.Errorf("the package is still listed: %s", list)
 	}
 	c.command("vim", "delete", name)
-	for vim := range c.vims("Type") {
-		if vim == name || vim == kubeadm.VIMID(instance) {
-			c.t.Errorf("the VIM %s is still listed", vim)
+	for _, vim := range []string{name, vim, cluster} {
+		if out, _, err := c.tryVIM("show", vim); err == nil {
+			c.t.Errorf("the VIM %s is still registered: %s", vim, out)
 		}
 	}
 }
