@@ -30,7 +30,7 @@ type RecordedPackages interface {
 	// Attach is called by New before every other method of the Manager's packages. New returns its error.
 	Attach(ctx context.Context, m *Manager) error
 	// Current returns the document of the package that an instance of a tenant with this VNFD would be created from now, and the id of
-	// the package. ErrNotFound: there is none, or it cannot be used for new instances. The Manager creates the instance only if the
+	// the package. ErrNotFound: no package has the VNFD, or the package takes no new instances. The Manager creates the instance only if the
 	// document has the same version then: a package that is disabled or deleted at the same time gets no instance. A package without id
 	// has no document, and Open opens it.
 	Current(ctx context.Context, tenant, vnfdID string) (id string, document Document, err error)

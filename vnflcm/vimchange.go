@@ -220,7 +220,7 @@ func (v *storeVIMs) checkConfigured(ctx context.Context, rec vimRecord) error {
 	return nil
 }
 
-// clusterOf returns the VNF instance that is the VIM, "" if there is none any more.
+// clusterOf returns the VNF instance that is the VIM; "" if the instance was deleted.
 func (r *records) clusterOf(ctx context.Context, rec vimRecord) (instanceID string, err error) {
 	if rec.Instance == "" || rec.Instance == registeredByAPI {
 		return "", nil

@@ -125,7 +125,7 @@ func (v *storeVIMs) takeOver(ctx context.Context, b *store.Batch, vimID string) 
 	return err
 }
 
-// withName returns the VIM of the owner that has a name, "" if there is none. Notes of a VIM that was removed do not count, nor do entries
+// withName returns the VIM of the owner that has a name; "" if the owner has no VIM of this name. Notes of a VIM that was removed do not count, nor do entries
 // that cannot be read.
 func (v *storeVIMs) withName(ctx context.Context, owner, name string, notes vimNotes) (vimID string, err error) {
 	list, err := v.all(ctx)

@@ -24,7 +24,7 @@ func VIMTypeNames(vimType string) []string {
 // sameVIMType reports whether two names mean one type of VIM.
 func sameVIMType(a, b string) bool { return slices.Contains(VIMTypeNames(a), b) }
 
-// infra returns the driver for a type of VIM, whichever of its names the driver has in Config.Infra; nil if there is none.
+// infra returns the driver for a type of VIM, whichever of its names the driver has in Config.Infra; nil if no driver has the type.
 func (c *Config) infra(vimType string) InfraDriver {
 	if driver := c.Infra[vimType]; driver != nil {
 		return driver

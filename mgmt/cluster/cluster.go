@@ -101,8 +101,8 @@ func (c *Cluster[R]) open(ctx context.Context, not ...int) (s *session, kept boo
 	return nil, false, fmt.Errorf("%w: %w", ErrNoAPI, errors.Join(errs...))
 }
 
-// session returns the one that is kept for a control-plane node. If there is none, it is the fresh one from now on; otherwise
-// another call was faster.
+// session returns the session that is kept for a control-plane node. Without one it keeps the fresh session; otherwise another call was
+// faster.
 func (c *Cluster[R]) session(controlPlaneNode int, fresh *session) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,7 +43,7 @@ func (r *Repository) open(ctx context.Context, p *entry, digest string) (*tosca.
 	return pkg, err
 }
 
-// current returns the ONBOARDED package of a tenant with a VNFD: its own, else the shared one. ErrNotFound: there is none.
+// current returns the ONBOARDED package of a tenant with a VNFD: its own, else the shared one. ErrNotFound: the tenant has no ONBOARDED package with the VNFD.
 func (r *Repository) current(ctx context.Context, tenant, vnfdID string) (*entry, error) {
 	for _, owner := range slices.Compact([]string{tenant, ""}) {
 		p, err := r.owned(ctx, owner, vnfdID)
@@ -110,7 +110,7 @@ func (r *Repository) Open(ctx context.Context, tenant, vnfdID, digest string) (*
 }
 
 // Onboarded returns the ONBOARDED package with a VNFD that instances of the tenant are created from: its own one, else the shared one. It
-// may be DISABLED. ErrNotFound: there is none.
+// may be DISABLED. ErrNotFound: the tenant has no ONBOARDED package with the VNFD.
 func (r *Repository) Onboarded(ctx context.Context, tenant, vnfdID string) (*VnfPkgInfo, error) {
 	p, err := r.current(ctx, tenant, vnfdID)
 	if err != nil {

@@ -137,7 +137,7 @@ func (r *Repository) Create(ctx context.Context, tenant string, data vnflcm.KeyV
 	}
 }
 
-// Get returns a package that the tenant may use; "" may use all. ErrNotFound: there is none.
+// Get returns a package that the tenant may use; "" may use all. ErrNotFound: no package that the tenant may use has this id.
 func (r *Repository) Get(ctx context.Context, tenant, id string) (*VnfPkgInfo, error) {
 	p, err := r.visible(ctx, tenant, id)
 	if err != nil {

@@ -28,7 +28,7 @@ func (r Role) Allows(needed Role) bool {
 func (r Role) Valid() bool { return r != "" && slices.Contains(ranks, r) }
 
 // FindRole returns the highest role that known has for one of the names, such as values of a token's claim. The error is
-// ErrForbidden if there is none.
+// ErrForbidden if known has no role for any of them.
 func FindRole(known map[string]Role, names ...string) (found Role, err error) {
 	for _, name := range names {
 		if role := known[name]; role.Valid() && (found == "" || role.Allows(found)) {

@@ -75,7 +75,7 @@ var builtinScheme = sync.OnceValue(func() *runtime.Scheme {
 // builtinTypes has the schema of client-go's types. Reading it takes a moment.
 var builtinTypes = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(builtinScheme()) })
 
-// typed is an empty object of client-go's type for the kind, nil if there is none.
+// typed is an empty object of client-go's type for the kind; nil if client-go has no type for it.
 func (k Kind) typed() runtime.Object {
 	out, err := builtinScheme().New(k.gvk())
 	if err != nil {

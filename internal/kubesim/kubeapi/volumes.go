@@ -43,7 +43,7 @@ func (q *request) checkVolume(old, o Object) {
 	}
 }
 
-// sourceOf is the field of the spec of a persistent volume that says where its data are, such as nfs, "" if there is none.
+// sourceOf is the field of the spec of a persistent volume that says where its data are, such as nfs; "" if the volume has no source.
 func sourceOf(spec Object) string {
 	for field := range reflect.TypeFor[corev1.PersistentVolumeSource]().Fields() {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); spec[name] != nil {

@@ -124,7 +124,7 @@ var errRefused = errors.New("the account is refused")
 // refusalTime is for how long credentials that Keystone has refused are not tried: Keystone may lock an account after failures.
 const refusalTime = 30 * time.Second
 
-// ownToken returns the token of the account. It logs in if there is none but the one that Keystone no longer accepts.
+// ownToken returns the token of the account. It logs in if the account has no token, or only the token that Keystone no longer accepts.
 func (s *service) ownToken(ctx context.Context, refused string) (string, error) {
 	select {
 	case <-s.login:
