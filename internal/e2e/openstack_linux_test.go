@@ -229,8 +229,9 @@ func (o *openStack) lab(t *testing.T, vimType, pkg string) *stackLab {
 	if l.Manager, err = stackManager(t.Context(), store.NewMemory(), pkg, l.driver, idle{}, vim, l.observe); err != nil {
 		t.Fatal(err)
 	}
+	made := l.Manager // some tests replace the Manager of the lab
 	t.Cleanup(func() {
-		if err := l.Close(context.Background()); err != nil {
+		if err := made.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		l.driver.Close()
