@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// builtins are the programs that every host has. They support the options that scripts really use and refuse others.
+// builtins returns the programs that every host has. They support the options that provisioning scripts use and refuse others.
 func builtins() map[string]Command {
 	return map[string]Command{
 		"sh": sh, "bash": sh, "dash": sh,
@@ -26,7 +26,7 @@ func builtins() map[string]Command {
 	}
 }
 
-// ofShell runs a builtin of the shell that is started as a program.
+// ofShell runs a shell builtin, such as test, that a caller starts as a program.
 func ofShell(ctx context.Context, p *Process) int {
 	return p.script(ctx, nil, "sh", p.Args[1:], path.Base(p.Args[0])+` "$@"`)
 }
@@ -39,10 +39,9 @@ func (o options) has(letter byte) bool {
 	return ok
 }
 
-// parseOptions splits arguments into options and operands. known lists the
-// letters; a colon follows those that take a value, and values of an option
-// given again are joined by newlines. Operands end the options only when strict:
-// GNU programs take them in any order.
+// parseOptions splits arguments into options and operands. known lists the letters of the options; a colon follows each letter
+// that takes a value. The values of a repeated option are joined by newlines. If strict is set, the first operand ends the
+// options; otherwise options and operands may be mixed, as GNU programs allow.
 func (p *Process) parseOptions(known string, strict bool) (options, []string, error) {
 	found := options{}
 	var operands []string
@@ -117,7 +116,7 @@ func lines(content []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// cat streams: its input may be large or arrive slowly.
+// cat copies while it reads, because the input may be large or arrive slowly.
 func cat(_ context.Context, p *Process) int {
 	_, names, err := p.parseOptions("u", false)
 	if err != nil {
@@ -143,7 +142,7 @@ func (p *Process) catOne(name string) error {
 	return errors.Join(copyInput(writerOnly{p.Stdout}, in), in.Close())
 }
 
-// copyInput treats the end of a killed command as the end of its input.
+// copyInput copies until the end of from. A killed command has its input closed, which also counts as the end.
 func copyInput(to io.Writer, from io.Reader) error {
 	_, err := copyAll(to, from)
 	if errors.Is(err, os.ErrClosed) {

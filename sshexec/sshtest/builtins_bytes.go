@@ -29,8 +29,8 @@ func (p *Process) inputFile(name string) (io.ReadCloser, error) {
 	return &stoppable{f, p.ctx}, nil
 }
 
-// stoppable is a file that cannot be read any more once the program is killed:
-// /dev/zero has no end.
+// stoppable is a file whose reads fail once the program is killed. Without this, a program that reads the endless /dev/zero
+// would never return.
 type stoppable struct {
 	afero.File
 	ctx context.Context
@@ -75,7 +75,7 @@ func sha256sum(_ context.Context, p *Process) int {
 		end := "\n"
 		if found.has('z') {
 			end = "\x00"
-		} else if strings.ContainsAny(name, "\\\n\r") { // as GNU's marks it
+		} else if strings.ContainsAny(name, "\\\n\r") { // GNU sha256sum marks an escaped name with a backslash
 			digest = `\` + digest
 			name = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(name)
 		}
@@ -87,7 +87,7 @@ func sha256sum(_ context.Context, p *Process) int {
 	})
 }
 
-// openssl digests. A host without it has Config.Commands["openssl"] = nil.
+// openssl supports only "dgst -sha256 -r". Config.Commands["openssl"] = nil simulates a host without openssl.
 func openssl(_ context.Context, p *Process) int {
 	args := p.Args[1:]
 	if len(args) < 3 || !slices.Equal(args[:3], []string{"dgst", "-sha256", "-r"}) {
@@ -126,7 +126,7 @@ func cmpFiles(_ context.Context, p *Process) int {
 	return 1
 }
 
-// writerOnly hides that a writer could read from a reader itself.
+// writerOnly hides the ReadFrom method of a writer, so that io.CopyBuffer uses the given buffer.
 type writerOnly struct{ io.Writer }
 
 func skipInput(in io.Reader, n int64) error {
@@ -141,7 +141,7 @@ func skipInput(in io.Reader, n int64) error {
 	return err
 }
 
-// headBytes and tailBytes are head -c N, tail -c N and tail -c +N.
+// headBytes implements head -c N. tailBytes implements tail -c N and tail -c +N.
 func (p *Process) headBytes(text string, names []string) int {
 	n, err := blockSize(text)
 	if err != nil || n < 0 {

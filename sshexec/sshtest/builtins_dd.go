@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// copying is what dd was asked. Blocks are always full, as with iflag=fullblock.
+// copying holds the operands of dd. Blocks are always full, as with iflag=fullblock.
 type copying struct {
 	in, out           string
 	block             int64

@@ -50,7 +50,7 @@ func mv(_ context.Context, p *Process) int {
 	return p.toTarget(names, found.has('T'), p.FS.Rename)
 }
 
-// toTarget calls fn for each source with its target path: the last name, or a path below it if that is a directory.
+// toTarget calls fn for each source with its target path: the last name or, if the last name is a directory, a path below it.
 func (p *Process) toTarget(names []string, plain bool, fn func(from, to string) error) int {
 	last := p.abs(names[len(names)-1])
 	isDir, _ := afero.IsDir(p.FS, last)
@@ -191,7 +191,7 @@ func install(_ context.Context, p *Process) int {
 	finish := func(at string) error {
 		if found.has('o') || found.has('g') {
 			if p.User != "root" {
-				return errors.New("Operation not permitted") //nolint:staticcheck // as programs say it
+				return errors.New("Operation not permitted") //nolint:staticcheck // the text of the C library
 			}
 			owner := found['o']
 			if found.has('g') {

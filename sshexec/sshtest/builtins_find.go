@@ -16,16 +16,16 @@ import (
 	"github.com/spf13/afero"
 )
 
-// foundFile is a file that find looks at.
+// foundFile is a file that find tests.
 type foundFile struct {
 	name, at string
 	info     fs.FileInfo
 }
 
-// search is what find was asked.
+// search holds the parsed arguments of find.
 type search struct {
 	min, max int
-	tests    []func(foundFile) bool // in order, each only when the one before holds
+	tests    []func(foundFile) bool // evaluated in order until one returns false
 }
 
 func find(ctx context.Context, p *Process) int {
@@ -182,7 +182,7 @@ func (p *Process) execFound(ctx context.Context, command []string) func(foundFil
 	}
 }
 
-// xargsBytes is how long a command line of xargs may be, as with GNU's.
+// xargsBytes limits the command line that xargs builds, as in GNU xargs.
 const xargsBytes = 128 << 10
 
 func xargs(ctx context.Context, p *Process) int {

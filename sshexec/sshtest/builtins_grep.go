@@ -63,8 +63,8 @@ func grep(_ context.Context, p *Process) int {
 	return 1
 }
 
-// grepPattern converts a pattern to Go's syntax: in basic patterns, characters that are operators in Go are plain, and
-// with a backslash they are operators. Each line is a pattern.
+// grepPattern converts a pattern to Go's syntax. In a basic pattern, a character that is an operator in Go stands for itself,
+// and is an operator only after a backslash. Each line of the text is a pattern.
 func grepPattern(pattern string, found options) (*regexp.Regexp, error) {
 	patterns := strings.Split(pattern, "\n")
 	for i, one := range patterns {

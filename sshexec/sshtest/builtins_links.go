@@ -66,7 +66,7 @@ func readlink(_ context.Context, p *Process) int {
 		}
 		target, err := links.ReadlinkIfPossible(p.abs(name))
 		if err != nil {
-			code = 1 // without a message, as the real one
+			code = 1 // the real readlink prints no message either
 			continue
 		}
 		p.print([]string{target})

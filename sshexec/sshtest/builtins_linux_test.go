@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestLikeTheRealThing compares with the programs of this machine.
+// TestLikeTheRealThing runs the same scripts on a simulated host and with the programs of this machine, and compares the results.
 func TestLikeTheRealThing(t *testing.T) {
 	for _, script := range realThing {
 		script = "umask 022; { " + script + "\n} 2>/dev/null"
@@ -27,14 +27,14 @@ func TestLikeTheRealThing(t *testing.T) {
 		}
 		h := sshtest.Start(t, sshtest.Config{})
 		got, code := run(t, h, script, "")
-		if diff := cmp.Diff(blanks(out.String()), blanks(got)); diff != "" || code != command.ProcessState.ExitCode() {
-			t.Errorf("%s\ncode %d, really %d (-real +simulated)\n%s", script, code, command.ProcessState.ExitCode(), diff)
+		if diff := cmp.Diff(normalizeSpaces(out.String()), normalizeSpaces(got)); diff != "" || code != command.ProcessState.ExitCode() {
+			t.Errorf("%s\nsimulated exit code %d, real exit code %d (-real +simulated)\n%s", script, code, command.ProcessState.ExitCode(), diff)
 		}
 	}
 }
 
-// blanks makes equal what wc fills up with blanks.
-func blanks(text string) string {
+// normalizeSpaces replaces runs of spaces by one and removes spaces at the start of a line, because wc pads its columns.
+func normalizeSpaces(text string) string {
 	for strings.Contains(text, "  ") {
 		text = strings.ReplaceAll(text, "  ", " ")
 	}

@@ -21,8 +21,8 @@ func ls(_ context.Context, p *Process) int {
 	return p.each(names, func(at string) error { return p.list(at, found) })
 }
 
-// list prints a file, or the content of a directory. It follows a link to a directory, unless the link itself is asked
-// for.
+// list prints a file, or the content of a directory. It follows a link to a directory unless the options ask for the link
+// itself.
 func (p *Process) list(at string, found options) error {
 	info, err := p.lstat(at)
 	if err != nil {

@@ -98,7 +98,7 @@ func chown(_ context.Context, p *Process) int {
 		return p.usage("cannot do this: %v", err)
 	}
 	if p.User != "root" {
-		return p.fail(errors.New("Operation not permitted")) //nolint:staticcheck // as programs say it
+		return p.fail(errors.New("Operation not permitted")) //nolint:staticcheck // the text of the C library
 	}
 	return p.each(args[1:], func(at string) error {
 		return p.walk(at, found.has('R'), func(at string, _ fs.FileInfo) error {
@@ -107,7 +107,7 @@ func chown(_ context.Context, p *Process) int {
 	})
 }
 
-// giveTo changes the owner of a file, as chown takes it.
+// giveTo changes the owner of a file. owner has the form of chown's operand, see ownerGroup.
 func (p *Process) giveTo(at, owner string) error {
 	at, err := p.host.files.follow(at, false)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Process) giveTo(at, owner string) error {
 	return nil
 }
 
-// ownerGroup completes "user", "user:" and ":group".
+// ownerGroup returns "user:group" for chown's operand, which may be "user", "user:" or ":group". before is the current owner.
 func ownerGroup(text, before string) string {
 	user, group, hasGroup := strings.Cut(text, ":")
 	oldUser, oldGroup, _ := strings.Cut(before, ":")

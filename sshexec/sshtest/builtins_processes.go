@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// detached runs a program that outlives what starts it, as setsid and nohup do,
-// and waits for it unless that ends first.
+// detached runs a program that outlives the process that starts it, as setsid and nohup do. It waits for the program, but
+// no longer than the starting process lives.
 //
-//nolint:contextcheck // it lives as long as the host is up
+//nolint:contextcheck // the program lives until the host stops
 func (p *Process) detached(ctx context.Context, ownSession, wait bool) int {
 	if !wait {
 		p.task = p.host.processes.add(ctx, p.task, p.Args, p.User)
@@ -112,7 +112,7 @@ func (p *Process) kill(signal, text string) error {
 	}
 	tasks := p.host.processes.find(pid)
 	if len(tasks) == 0 {
-		return errors.New("No such process") //nolint:staticcheck // as programs say it
+		return errors.New("No such process") //nolint:staticcheck // the text of the C library
 	}
 	allowed := 0
 	for _, t := range tasks {
@@ -120,12 +120,12 @@ func (p *Process) kill(signal, text string) error {
 			continue
 		}
 		allowed++
-		if signal != "0" && t != p.task { // last of all, itself
+		if signal != "0" && t != p.task { // kill does not end itself
 			t.signal(signal)
 		}
 	}
 	if allowed == 0 {
-		return errors.New("Operation not permitted") //nolint:staticcheck // as programs say it
+		return errors.New("Operation not permitted") //nolint:staticcheck // the text of the C library
 	}
 	return nil
 }

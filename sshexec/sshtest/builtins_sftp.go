@@ -5,16 +5,15 @@ import (
 	"io"
 )
 
-// sftpServerPath is where Debian has the program that speaks SFTP.
+// sftpServerPath is the path of OpenSSH's SFTP server on Debian.
 const sftpServerPath = "/usr/lib/openssh/sftp-server"
 
-// sftpServer speaks SFTP on its input and output, as the user it runs as: so
-// sudo makes one of root.
+// sftpServer serves SFTP on its standard input and output with the permissions of its user: under sudo, those of root.
 func sftpServer(ctx context.Context, p *Process) int {
 	if len(p.Args) > 1 {
 		return p.usage("options are not supported by this simulated program")
 	}
-	// It ends with its input.
+	// Serving ends when the input ends, so a killed program has its input closed.
 	if in, ok := plain(p.Stdin).(io.Closer); ok {
 		defer context.AfterFunc(ctx, func() { _ = in.Close() })()
 	}

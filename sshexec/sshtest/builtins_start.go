@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// sudo asks as the real one does: on standard error, and reads the answer from standard input byte by byte, so that the
-// input of the command stays complete.
+// sudo asks for the password on standard error, as the real one does. It reads the answer from standard input byte by byte, so
+// that the input of the command stays complete.
 func sudo(ctx context.Context, p *Process) int {
 	found, args, err := p.parseOptions("nSHEp:u:", true)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *Process) askSudo(found options) error {
 	}
 	for attempt := 1; ; attempt++ {
 		_, _ = io.WriteString(p.Stderr, prompt)
-		answer, err := readLine(plain(p.Stdin)) // not recorded
+		answer, err := readLine(plain(p.Stdin)) // records must not contain the password
 		switch {
 		case err != nil && answer == "":
 			return errors.New("no password was provided")
@@ -86,7 +86,7 @@ func readLine(r io.Reader) (string, error) {
 	}
 }
 
-// sudoEnviron is the environment that sudo gives: little of the caller's.
+// sudoEnviron returns the environment that sudo gives to a program. Variables of the caller are included only if keep is set.
 func sudoEnviron(p *Process, user string, keep bool) []string {
 	own := []string{
 		"HOME=" + homeOf(user), "USER=" + user, "LOGNAME=" + user, "SHELL=/bin/sh",
@@ -123,7 +123,7 @@ func env(ctx context.Context, p *Process) int {
 	return 0
 }
 
-// duration reads what sleep and timeout take: seconds, or with a unit.
+// duration parses the operand of sleep and timeout: a number of seconds, or a number with the unit s, m, h or d.
 func duration(text string) (time.Duration, error) {
 	unit := time.Second
 	for suffix, of := range map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour} {
@@ -175,8 +175,7 @@ func timeout(ctx context.Context, p *Process) int {
 	return code
 }
 
-// flock runs a command when no other one runs under the lock of that file. The lock ends with the command, as
-// with -o.
+// flock runs a command when no other command holds the lock of the file. The lock ends with the command, as with -o.
 func flock(ctx context.Context, p *Process) int {
 	args := p.Args[1:]
 	if len(args) > 0 && args[0] == "-o" {
@@ -195,7 +194,7 @@ func flock(ctx context.Context, p *Process) int {
 	return p.with(args[1:], p.Environ).run(ctx)
 }
 
-// lock returns the lock of a file: who can send holds it.
+// lock returns the lock of a file. A process holds the lock between sending to the channel and receiving from it.
 func (h *Host) lock(name string) chan struct{} {
 	slot, _ := h.locks.LoadOrStore(name, make(chan struct{}, 1))
 	return slot.(chan struct{})

@@ -1,8 +1,7 @@
 package sshtest_test
 
-// realThing are scripts that say the same on a simulated host and on this
-// machine, where GNU's or busybox's programs run them. They begin in an empty
-// directory and print no path of it, nor what is said on standard error.
+// realThing are scripts with the same standard output and exit code on a simulated host and on this machine, which has the
+// programs of GNU or busybox. Each script starts in an empty directory and does not print the path of this directory.
 var realThing = []string{
 	`printf 'a\0b' | wc -c; printf 'one\ntwo\n' >f; wc -c <f; wc -l f`,
 	`seq 5 >f; head -c 3 f; tail -c 3 f; tail -c +8 f; tail -n 2 f; head -n -0 f >/dev/null; head -n 1 f; head -c 2 <f`,

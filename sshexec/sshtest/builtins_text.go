@@ -16,7 +16,7 @@ func (p *Process) print(lines []string) {
 	}
 }
 
-// count reads the number of lines or bytes of head and tail: -n N, -N or -c N.
+// count parses the number of lines or bytes in the arguments of head and tail: -n N, -N or -c N.
 func (p *Process) count() (n string, names []string, isBytes bool, err error) {
 	args := slices.Clone(p.Args)
 	for i, arg := range args[1:] {
@@ -191,7 +191,8 @@ func complement(set string) string {
 	return string(out)
 }
 
-// expandSet takes the classes and ranges of tr; [c*] fills up with c.
+// expandSet replaces the classes and ranges in a set of tr by their characters. The set [c*] becomes c; tr repeats the last
+// character of a set.
 func expandSet(set string) string {
 	if len(set) == 4 && set[0] == '[' && set[2:] == "*]" {
 		return set[1:2]

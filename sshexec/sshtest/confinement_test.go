@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestConfinement tries to reach the real machine from a script.
+// TestConfinement runs scripts that try to read from or write to the real machine.
 func TestConfinement(t *testing.T) {
 	outside := t.TempDir()
 	canary := filepath.Join(outside, "canary")
@@ -28,7 +28,7 @@ func TestConfinement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Dir != "" { // a link that leads out must not be followed
+		if c.Dir != "" { // the host must not follow a link to a file outside of its directory
 			if err := os.Symlink(outside, filepath.Join(dir, "tmp", "link")); err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestConfinement(t *testing.T) {
 		} {
 			for _, at := range []string{canary, relative, "/tmp/link/canary", "link/canary"} {
 				out, _ := run(t, h, "cd /tmp; "+strings.ReplaceAll(script, "%s", "'"+at+"'"), "pwned\n")
-				// A glob without a match is the pattern itself.
+				// A glob without a match expands to the pattern itself.
 				if strings.Contains(out, "CANARY-7f3a") {
 					t.Errorf("%s: %q reads the canary: %s", name, script, out)
 				}
@@ -56,7 +56,7 @@ func TestConfinement(t *testing.T) {
 		} {
 			out, _ := run(t, h, script, "")
 			if strings.Contains(out, "CANARY") || strings.Contains(out, outside+"/canary") && !strings.Contains(script, outside) {
-				t.Errorf("%s: %q knows the canary: %s", name, script, out)
+				t.Errorf("%s: the output of %q contains the canary: %s", name, script, out)
 			}
 		}
 		content, err := os.ReadFile(canary)
@@ -64,7 +64,7 @@ func TestConfinement(t *testing.T) {
 			t.Errorf("%s: the canary is %q, %v", name, content, err)
 		}
 		if entries, _ := os.ReadDir(outside); len(entries) != 2 {
-			t.Errorf("%s: something was made outside: %v", name, entries)
+			t.Errorf("%s: files were created outside of the host: %v", name, entries)
 		}
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -72,8 +72,7 @@ func TestConfinement(t *testing.T) {
 	}
 }
 
-// TestNoRealPipe: the interpreter makes a real named pipe for a process
-// substitution, wherever the text of it comes from.
+// TestNoRealPipe checks that no process substitution creates a named pipe on the real machine, wherever its text comes from.
 func TestNoRealPipe(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -84,7 +83,7 @@ func TestNoRealPipe(t *testing.T) {
 	} {
 		out, _ := run(t, h, script, "")
 		if strings.Contains(out, temp) {
-			t.Errorf("%s: a pipe was made: %s", script, out)
+			t.Errorf("%s: a named pipe was created: %s", script, out)
 		}
 	}
 }

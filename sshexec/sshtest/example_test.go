@@ -69,7 +69,7 @@ func start(c sshtest.Config) *sshtest.Host {
 	return host
 }
 
-// dial logs in as ubuntu, by password unless told otherwise.
+// dial logs in as ubuntu with the methods in auth and, after them, the password.
 func dial(host *sshtest.Host, auth ...ssh.AuthMethod) (*ssh.Client, error) {
 	return ssh.Dial("tcp", host.Addr(), &ssh.ClientConfig{
 		User: "ubuntu", Auth: append(auth, ssh.Password("ubuntu")),
@@ -77,7 +77,7 @@ func dial(host *sshtest.Host, auth ...ssh.AuthMethod) (*ssh.Client, error) {
 	})
 }
 
-// sh runs a command line and returns what it says.
+// sh runs a command line and returns its output.
 func sh(host *sshtest.Host, line string) (string, error) {
 	client, err := dial(host)
 	if err != nil {
@@ -114,7 +114,7 @@ func ExampleHost_SetFaults() {
 	// <nil>
 }
 
-// A host that does not answer any more: what is tested must give up.
+// A host stops answering, and the tested program must give up.
 func ExampleHost_SetFaults_stall() {
 	host := start(sshtest.Config{})
 	defer func() { _ = host.Close() }()
@@ -130,7 +130,7 @@ func ExampleHost_SetFaults_stall() {
 	// Output: true
 }
 
-// An upload that is cut in the middle.
+// The connection breaks in the middle of an upload.
 func ExampleHost_SetFaults_cutAfter() {
 	host := start(sshtest.Config{})
 	defer func() { _ = host.Close() }()
@@ -169,7 +169,7 @@ func ExampleHost_OnCommand() {
 	defer func() { _ = host.Close() }()
 
 	host.OnCommand(func(r sshtest.Record) {
-		if r.Argv[0] == "mv" { // the connection is lost at the worst moment
+		if r.Argv[0] == "mv" { // cut the connection just before the upload is renamed
 			host.CutConnections()
 		}
 	})
@@ -230,7 +230,7 @@ func ExampleHost_Reboot() {
 	host := start(sshtest.Config{})
 	defer func() { _ = host.Close() }()
 
-	// What setsid starts outlives the connection, but not the host.
+	// A program that setsid starts outlives the connection, but not a reboot of the host.
 	_, _ = sh(host, "setsid sh -c 'echo $$ >/tmp/pid; sleep 600' >/dev/null 2>&1 </dev/null & until [ -s /tmp/pid ]; do sleep 0.01; done")
 	out, _ := sh(host, "kill -0 $(cat /tmp/pid) && echo it runs")
 	fmt.Print(out)
@@ -333,7 +333,7 @@ func ExampleKey_SignHost() {
 	// Output: <nil>
 }
 
-// A key first, then questions.
+// The host asks for a key first, then for the answers to questions.
 func ExampleConfig_twoFactors() {
 	t := &notes{} // the *testing.T of the test
 	key := sshtest.NewKey(t, ssh.KeyAlgoED25519)
@@ -393,7 +393,7 @@ func ExampleConfig_host() {
 	// none
 }
 
-// notes is a test that only takes notes.
+// notes is a testing.TB that only collects failures.
 type notes struct {
 	testing.TB
 	mu      sync.Mutex
@@ -415,7 +415,7 @@ func (n *notes) Errorf(format string, args ...any) {
 
 func (n *notes) Cleanup(fn func()) { n.cleanup = append(n.cleanup, fn) }
 
-// end returns what the test has to say at its end.
+// end runs the cleanup functions and returns the failures.
 func (n *notes) end() []string {
 	for _, fn := range n.cleanup {
 		fn()

@@ -9,41 +9,37 @@ import (
 // Faults are the faults of a host. The zero value is a healthy host. A stalled operation continues when
 // [Host.SetFaults] removes the fault, and ends with its connection and with [Host.Close].
 type Faults struct {
-	// Refuse resets new connections, as a host that is down. Open ones stay: see
-	// Host.CutConnections.
+	// Refuse resets new connections, as if the host were down. Open connections stay: see Host.CutConnections.
 	Refuse bool
 	// StallHandshake accepts new connections and sends nothing, not even the version of SSH.
 	StallHandshake bool
-	// MaxStartups is how many connections may be in their handshake or login at
-	// once; more are closed before the version of SSH is sent. 0: any number.
+	// MaxStartups limits the connections that are in their handshake or login at the same time. The host closes further
+	// connections before it sends the version of SSH. 0: no limit.
 	MaxStartups int
 
-	// StallLogin leaves every credential without an answer.
+	// StallLogin does not answer any credential.
 	StallLogin bool
-	// RefuseLogin refuses every credential, as a booting machine does that has
-	// no users yet.
+	// RefuseLogin refuses every credential, as a booting machine does before its users are created.
 	RefuseLogin bool
 
-	// StallSessions leaves the opening of a session without an answer.
+	// StallSessions does not answer requests to open a session.
 	StallSessions bool
 	// StallCommands opens sessions and does not answer requests for a command or for SFTP. Nothing is started.
 	StallCommands bool
 	// RefuseSessions refuses to open sessions ("open failed").
 	RefuseSessions bool
-	// MaxSessions is how many sessions one connection may have open; more are
-	// refused in the same way. 0: any number.
+	// MaxSessions limits the open sessions of one connection. Further sessions are refused as by RefuseSessions. 0: no limit.
 	MaxSessions int
-	// NoSFTP takes the SFTP subsystem and the program sftp-server away.
+	// NoSFTP removes the SFTP subsystem and the program sftp-server.
 	NoSFTP bool
 
-	// CutAfter drops each connection that has sent the host so many bytes: one
-	// that is open counts from SetFaults on, a new one from its beginning. A
-	// handshake with its login takes some 3 KiB. 0: never.
+	// CutAfter drops each connection after the host has received this number of bytes from it. The bytes of an open connection
+	// count from the call of SetFaults on. A handshake with its login takes some 3 KiB. 0: never.
 	CutAfter int64
-	// Cuts is how many connections CutAfter drops. 0: every one.
+	// Cuts limits the number of connections that CutAfter drops. 0: no limit.
 	Cuts int
-	// StallAfter silences each connection, in both directions, after it has sent the host so many bytes, counted as for
-	// CutAfter. 0: never.
+	// StallAfter stops each connection, in both directions, after the host has received this number of bytes from it, counted
+	// as for CutAfter. 0: never.
 	StallAfter int64
 	// BytesPerSecond limits each connection, in each direction. 0: no limit.
 	BytesPerSecond int
@@ -56,9 +52,7 @@ type Faults struct {
 	ReadOnly []string
 }
 
-// SetFaults makes f all that is wrong with the host from now on, on open
-// connections too. The files that [Host.FS] gives to the test itself are always
-// healthy.
+// SetFaults replaces all faults of the host by f, on open connections too. The files that [Host.FS] returns have no faults.
 func (h *Host) SetFaults(f Faults) {
 	f.ReadOnly = slices.Clone(f.ReadOnly)
 	h.faults.set(f)
@@ -73,10 +67,10 @@ func (h *Host) Refuse(refuse bool) {
 type faults struct {
 	mu       sync.Mutex
 	now      Faults
-	since    int           // how often they were set
+	since    int           // number of changes so far
 	changed  chan struct{} // closed by the next change
 	cut      int           // connections that CutAfter has dropped
-	diskUsed int64         // bytes written since they were set
+	diskUsed int64         // bytes written since the last change
 }
 
 func newFaults() *faults { return &faults{changed: make(chan struct{})} }
@@ -98,7 +92,7 @@ func (f *faults) change(fn func(*Faults)) {
 	f.changed = make(chan struct{})
 }
 
-// get returns the faults, how often they were set, and a channel that is closed when they change.
+// get returns the faults, the number of changes so far, and a channel that the next change closes.
 func (f *faults) get() (now Faults, since int, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +104,7 @@ func (f *faults) current() Faults {
 	return now
 }
 
-// await returns true when stalls returns false for the current faults; false if ctx ended first.
+// await waits until stalls returns false for the current faults. It returns false if ctx ends first.
 func (f *faults) await(ctx context.Context, stalls func(Faults) bool) bool {
 	for {
 		now, _, changed := f.get()
@@ -125,7 +119,7 @@ func (f *faults) await(ctx context.Context, stalls func(Faults) bool) bool {
 	}
 }
 
-// mayCut counts a connection that CutAfter drops.
+// mayCut reports whether CutAfter may drop one more connection, and counts this connection.
 func (f *faults) mayCut() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +130,7 @@ func (f *faults) mayCut() bool {
 	return true
 }
 
-// disk returns how many of n bytes still fit, and takes their place.
+// disk returns how many of n bytes still fit on the disk, and uses up this space.
 func (f *faults) disk(n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,11 +19,11 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// shortly is how long a stall is watched before it is believed.
+// shortly is how long an operation must not return to count as stalled.
 const shortly = 50 * time.Millisecond
 
-// stalls runs fn, checks that it does not return while the fault is there, and
-// that it returns without an error once the host is healthy.
+// stalls runs fn and checks that it does not return while the host has the faults f, and that it returns without an error
+// once the host is healthy.
 func stalls(t *testing.T, h *sshtest.Host, f sshtest.Faults, fn func() error) {
 	t.Helper()
 	h.SetFaults(f)
@@ -36,7 +36,7 @@ func stalls(t *testing.T, h *sshtest.Host, f sshtest.Faults, fn func() error) {
 	}
 	h.SetFaults(sshtest.Faults{})
 	if err := <-done; err != nil {
-		t.Errorf("after the fault: %v", err)
+		t.Errorf("after the fault was removed: %v", err)
 	}
 }
 
@@ -70,8 +70,7 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestStallsEnd: a stalled connection ends with the host, and with the client;
-// TestMain sees what is left.
+// TestStallsEnd checks that a stalled connection ends with the host, and with the client. TestMain fails if goroutines are left.
 func TestStallsEnd(t *testing.T) {
 	for name, faults := range map[string]sshtest.Faults{
 		"handshake": {StallHandshake: true}, "login": {StallLogin: true}, "session": {StallSessions: true},
@@ -95,7 +94,7 @@ func TestStallsEnd(t *testing.T) {
 					t.Error(err)
 				}
 				if err := <-done; err == nil {
-					t.Error("it went on")
+					t.Error("the stalled operation continued without an error")
 				}
 			})
 		}
@@ -111,7 +110,7 @@ func connect(t *testing.T, h *sshtest.Host) net.Conn {
 	return conn
 }
 
-// speak logs in over conn and runs true.
+// speak logs in over conn and runs the program true.
 func speak(conn net.Conn) error {
 	defer func() { _ = conn.Close() }()
 	over, channels, requests, err := ssh.NewClientConn(conn, "", &ssh.ClientConfig{
@@ -137,7 +136,7 @@ func TestRefuse(t *testing.T) {
 	} {
 		refuse(true)
 		if _, err := login(t, h, "ubuntu", "ubuntu"); err == nil {
-			t.Error("a host that refuses let somebody in")
+			t.Error("a host with RefuseLogin accepted a login")
 		}
 		refuse(false)
 		if _, err := login(t, h, "ubuntu", "ubuntu"); err != nil {
@@ -158,7 +157,7 @@ func TestMaxStartups(t *testing.T) {
 	said, err := io.ReadAll(conn)
 	_ = conn.Close()
 	if string(said) != "Exceeded MaxStartups\r\n" || err != nil {
-		t.Errorf("the third one got %q, %v", said, err)
+		t.Errorf("the third connection got %q, %v", said, err)
 	}
 	h.SetFaults(sshtest.Faults{MaxStartups: 2})
 	for range 2 {
@@ -166,7 +165,7 @@ func TestMaxStartups(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for range 4 { // who has logged in does not count
+	for range 4 { // connections that have logged in do not count
 		if _, err := login(t, h, "ubuntu", "ubuntu"); err != nil {
 			t.Error(err)
 		}
@@ -201,7 +200,7 @@ func TestSessions(t *testing.T) {
 	}
 	h.SetFaults(sshtest.Faults{})
 	if refused() {
-		t.Error("a healthy host refuses")
+		t.Error("a healthy host refuses a session")
 	}
 }
 
@@ -258,7 +257,7 @@ func TestCutAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // what was sent before does not count
+	for range 3 { // bytes that earlier connections sent do not count
 		session, err := client.NewSession()
 		if err != nil {
 			t.Fatal(err)
@@ -271,7 +270,7 @@ func TestCutAfter(t *testing.T) {
 	}
 	info, err := h.FS().Stat("/tmp/f")
 	if err != nil || info.Size() < 5*100_000 || info.Size() >= 5*100_000+4*50_000 {
-		t.Errorf("what arrived: %v, %v", info.Size(), err)
+		t.Errorf("size of the uploaded file: %v, %v", info.Size(), err)
 	}
 }
 
@@ -354,7 +353,7 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("%d %q", code, out)
 	}
 	if err := h.FS().Remove("/tmp/d/f"); err != nil {
-		t.Errorf("the test itself: %v", err)
+		t.Errorf("writing with Host.FS: %v", err)
 	}
 }
 
@@ -392,10 +391,10 @@ func TestCutBeforeACommandStarts(t *testing.T) {
 	if err := session.Run("tool; tool"); err == nil || errors.As(err, &exit) {
 		t.Errorf("got %v", err)
 	}
-	if err := h.Close(); err != nil { // waits for what runs
+	if err := h.Close(); err != nil { // waits for running programs
 		t.Error(err)
 	}
 	if ran.Load() {
-		t.Error("the program ran although the connection was cut before")
+		t.Error("the program ran although the connection was cut before its start")
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// files are the files of a host. Who may use them follows a simple rule, made to
-// find a sudo that was forgotten: directories of the system belong to root, the
-// rest to everybody.
+// files are the files of a host. A simple rule of ownership detects a forgotten sudo: directories of the system belong to
+// root, all others to the login user. See the package comment.
 type files struct {
 	fs    storage
 	login string
@@ -22,12 +21,12 @@ type files struct {
 
 	faults *faults
 	clock  func() time.Time // of the host
-	// ownClock: the host has another clock than the machine, and files get its time.
+	// ownClock is set if Config.Clock is set. Files then get the time of this clock.
 	ownClock bool
-	procFs   func(user, name string) afero.Fs // what /proc shows now
+	procFs   func(user, name string) afero.Fs // the current content of /proc
 
 	mu     sync.Mutex
-	owners map[string]string // "user:group" where chown said so
+	owners map[string]string // "user:group" of the paths whose owner differs from the rule
 }
 
 var rootDirs = []string{"/etc", "/usr", "/opt", "/var/lib", "/root", "/proc", "/bin", "/sbin", "/lib", "/boot"}
@@ -49,7 +48,7 @@ func newFiles(c Config, faults *faults) (*files, error) {
 			return nil, errors.Join(err, f.done())
 		}
 	}
-	for _, dir := range []string{"/tmp", "/var/tmp"} { // where everybody may make files
+	for _, dir := range []string{"/tmp", "/var/tmp"} { // every user may create files here
 		f.owners[dir] = "root:root"
 		if err := f.fs.Chmod(dir, fs.ModeSticky|fs.ModePerm); err != nil {
 			return nil, errors.Join(err, f.done())
@@ -61,7 +60,7 @@ func newFiles(c Config, faults *faults) (*files, error) {
 		"/etc/hosts":    "127.0.0.1 localhost\n127.0.1.1 " + c.Name + "\n",
 	} {
 		if ok, _ := afero.Exists(f.fs, name); ok {
-			continue // of an earlier life of the host
+			continue // a host that used this directory before has written the file
 		}
 		if err := afero.WriteFile(f.fs, name, []byte(content), 0o644); err != nil {
 			return nil, errors.Join(err, f.done())
@@ -95,14 +94,14 @@ func homeOf(user string) string {
 // as returns the files as user may use them.
 func (f *files) as(user string) *userFs { return &userFs{files: f, user: user, faults: f.faults} }
 
-// masked returns the files as a process of user makes new ones.
+// masked returns the files as a process of user with this umask may use them.
 func (f *files) masked(user string, umask fs.FileMode) *userFs {
 	u := f.as(user)
 	u.umask = umask
 	return u
 }
 
-// ofTest returns the files as root would use them on a healthy host.
+// ofTest returns the files for Host.FS: with the permissions of root, without faults and without /proc.
 func (f *files) ofTest() *userFs {
 	return &userFs{files: f, user: "root", faults: newFaults(), noProc: true}
 }
@@ -139,7 +138,7 @@ func (f *files) setOwner(name, owner string) {
 	f.owners[name] = owner
 }
 
-// moved carries the owners of a tree along, or forgets them when to is "".
+// moved moves the stored owners of a tree to its new path, or deletes them if to is "".
 func (f *files) moved(from, to string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

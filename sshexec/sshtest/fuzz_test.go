@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// FuzzArguments: an argument reaches a program as it was, also where the host
-// quotes it once more for a trap, and its text is no shell.
+// FuzzArguments checks that an argument reaches a program unchanged, also where the host quotes it for a trap, and that the
+// host does not run its text as shell code.
 func FuzzArguments(f *testing.F) {
 	for _, arg := range []string{"", "a b", "'", `"$(x)"`, "$$", "$!", "\n", "\\", "a\tb\x7f", "-n", ":wait", "ü", "*", "~", "!", "#"} {
 		f.Add(arg)
@@ -29,7 +29,7 @@ func FuzzArguments(f *testing.F) {
 	f.Cleanup(func() { _ = h.Close() })
 	f.Fuzz(func(t *testing.T, arg string) {
 		if strings.ContainsAny(arg, "\x00") || strings.ToValidUTF8(arg, "") != arg {
-			return // no argument, or one that the interpreter does not take
+			return // not a possible argument, or not supported by the interpreter
 		}
 		line := `sh -c 'tool "$@"; trap : TERM; kill $$; tool "$@"; f() { tool "$@" & wait; }; f "$@"; eval "tool \"\$@\""' sh ` + shellescape.Quote(arg)
 		out, code := run(t, h, line, "")
@@ -38,13 +38,13 @@ func FuzzArguments(f *testing.F) {
 		}
 		for range 4 {
 			if args := <-got; !slices.Equal(args, []string{"tool", arg}) {
-				t.Errorf("%q came as %q", arg, args)
+				t.Errorf("the argument %q reached the program as %q", arg, args)
 			}
 		}
 	})
 }
 
-// FuzzShell: no text keeps a host from ending, or brings it down.
+// FuzzShell checks that no script makes a host panic or prevents it from closing.
 func FuzzShell(f *testing.F) {
 	for _, script := range realThing {
 		f.Add(script)

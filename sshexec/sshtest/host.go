@@ -15,41 +15,37 @@ import (
 type Config struct {
 	// Name is the hostname. Default "host".
 	Name string
-	// User and Password are the login. Default "ubuntu" and "ubuntu". It is the only user who can log in.
+	// User and Password are the credentials of the only user who can log in. Default "ubuntu" and "ubuntu".
 	User, Password string
-	// AuthorizedKeys are authorized_keys lines that may log in as User.
+	// AuthorizedKeys are the public keys, as lines of an authorized_keys file, that may log in as User.
 	AuthorizedKeys []string
-	// SudoPassword is the password for sudo. Default: sudo needs none.
+	// SudoPassword is the password for sudo. Default: sudo does not ask for a password.
 	SudoPassword string
-	// Dir is the directory of the real machine below which the files are kept;
-	// it must exist. Default: they are kept in memory.
+	// Dir is an existing directory of the real machine for the files of the host. Default: the files are in memory.
 	Dir string
-	// TrustedUserCAKeys are the public keys, in authorized_keys form, whose
-	// certificates may log in as the users they name (TrustedUserCAKeys of sshd).
+	// TrustedUserCAKeys are the public keys, in authorized_keys form, of certificate authorities. A certificate that one of them
+	// signed may log in as the users that the certificate names (TrustedUserCAKeys of sshd).
 	TrustedUserCAKeys []string
-	// Challenge is what keyboard-interactive asks, in one round. Default: the
-	// password.
+	// Challenge are the questions of keyboard-interactive, asked in one round. Default: the password.
 	Challenge []Question
-	// AuthenticationMethods are all needed to log in, in this order: of
-	// "publickey", "password" and "keyboard-interactive". Default: any one.
+	// AuthenticationMethods are the methods that a login needs, all of them and in this order. Values: "publickey", "password" and
+	// "keyboard-interactive". Default: any one method is enough.
 	AuthenticationMethods []string
 	// Users are other users of the host, for sudo -u and chown. They cannot log in.
 	Users []string
-	// HostKey is the private key in PEM form. Default: a new ed25519 key.
+	// HostKey is the private host key in PEM form. Default: a new ed25519 key.
 	HostKey []byte
-	// HostKeys are further private keys in PEM form, of other types.
+	// HostKeys are further private host keys in PEM form, of other types.
 	HostKeys [][]byte
-	// HostCertificates are certificates of the host keys, in the form of a
-	// ssh_host_*_key-cert.pub file. See Key.SignHost.
+	// HostCertificates are certificates of the host keys, in the form of an ssh_host_*_key-cert.pub file. See Key.SignHost.
 	HostCertificates []string
-	// Clock is what date says and what files are dated by. Default: time.Now.
+	// Clock returns the time that date prints and that new files get. Default: time.Now.
 	Clock func() time.Time
-	// Commands are programs beside the built-in ones, by name. A name that is
-	// built in is replaced; one with a nil Command is not installed.
+	// Commands are programs beside the built-in ones, by name. A built-in program of the same name is replaced. A nil Command
+	// removes the program.
 	Commands map[string]Command
-	// Dial opens the connections that clients ask to be led to
-	// (direct-tcpip). Default: they are refused. With new(net.Dialer).DialContext
-	// the host is a jump host.
+	// Dial opens the connections that clients request by port forwarding (direct-tcpip). Default: the host refuses forwarding. With
+	// new(net.Dialer).DialContext the host is a jump host.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Unexpected is called for programs that are neither built in nor in Commands. Start sets it to fail the test.
 	Unexpected func(argv []string)
@@ -78,10 +74,10 @@ type Host struct {
 	mu       sync.Mutex
 	keys     hostKeys
 	clients  map[*client]struct{}
-	startups int // connections that are not logged in yet
+	startups int // connections that have not logged in yet
 }
 
-// New makes a host and starts it. Close it when it is no longer needed.
+// New creates a host and starts it. The caller closes the host.
 func New(c Config) (*Host, error) {
 	c = c.withDefaults()
 	h := &Host{config: c, builtins: builtins(), faults: newFaults(), users: newUsers(c), clients: map[*client]struct{}{}}
@@ -107,8 +103,8 @@ func New(c Config) (*Host, error) {
 	return h, nil
 }
 
-// Start makes a host that lives as long as the test. A program that is neither
-// built in nor in c.Commands fails the test.
+// Start creates a host, starts it, and closes it at the end of the test. Running a program that is neither built in nor in
+// c.Commands fails the test.
 func Start(t testing.TB, c Config) *Host {
 	t.Helper()
 	if c.Unexpected == nil {
@@ -144,29 +140,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Addr returns where the host listens, as host:port.
+// Addr returns the address at which the host listens, as host:port.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
 
 // Name returns the hostname.
 func (h *Host) Name() string { return h.config.Name }
 
-// FS returns the files of the host, as root sees them, without what /proc shows.
-// Paths are absolute.
+// FS returns the files of the host with the permissions of root. Paths are absolute. /proc is not included.
 func (h *Host) FS() afero.Fs { return h.files.ofTest() }
 
-// Commands returns what ran so far, in the order of starting.
+// Commands returns the programs that ran so far, in the order of their start.
 func (h *Host) Commands() []Record { return h.recorder.all() }
 
 // Transfers returns the SFTP requests so far that opened or changed files.
 func (h *Host) Transfers() []Transfer { return h.recorder.allTransfers() }
 
-// OnCommand has fn called before each program starts, in the goroutine that
-// will run it. A fn that cuts the connections keeps the program from starting.
-// nil ends it.
+// OnCommand sets a function that is called before each program starts, in the goroutine of the program. If fn cuts the
+// connections, the program does not start. nil removes the function.
 func (h *Host) OnCommand(fn func(Record)) { h.recorder.setHook(fn) }
 
-// CutConnections drops every open connection at once and kills what runs on
-// them.
+// CutConnections drops all open connections at once and kills the programs that run on them.
 func (h *Host) CutConnections() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,15 +169,14 @@ func (h *Host) CutConnections() {
 }
 
 // Reboot ends all processes, cuts the connections and starts the host again, with the same files except those below
-// /run. The host listens all the time: Refuse connections around it to test a slow reboot.
+// /run. The host listens all the time. To test a slow reboot, call Refuse before and after Reboot.
 func (h *Host) Reboot() error {
 	h.CutConnections()
 	h.processes.reboot(h.ctx)
 	return h.files.clear("/run")
 }
 
-// spawn runs fn in a goroutine that Close waits for. It returns false when the
-// host is closed.
+// spawn runs fn in a goroutine that Close waits for. If the host is closed, spawn returns false and does not run fn.
 func (h *Host) spawn(fn func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +187,7 @@ func (h *Host) spawn(fn func()) bool {
 	return true
 }
 
-// Close stops listening, cuts all connections and waits for their processes. Closing again does nothing.
+// Close stops listening, cuts all connections and waits for their processes. Further calls only wait.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	closed := h.ctx.Err() != nil

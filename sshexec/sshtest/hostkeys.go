@@ -8,10 +8,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// hostKeys are the keys that the host answers with.
+// hostKeys are the keys that the host presents to clients.
 type hostKeys struct {
 	keys    []Key
-	signers []ssh.Signer // of the keys, then of their certificates
+	signers []ssh.Signer // first those of the keys, then those of the certificates
 }
 
 func newHostKeys(c Config) (hostKeys, error) {
@@ -73,7 +73,7 @@ func (k *hostKeys) certify(line string) error {
 	return fmt.Errorf("sshtest: host certificate: the host has no such key")
 }
 
-// PublicKey returns the host key in authorized_keys form, the first of several.
+// PublicKey returns the first host key in authorized_keys form.
 func (h *Host) PublicKey() string { return h.PublicKeys()[0] }
 
 // PublicKeys returns all host keys in authorized_keys form, without certificates.
@@ -87,16 +87,15 @@ func (h *Host) PublicKeys() []string {
 	return lines
 }
 
-// HostKeyPEM returns the private host key, the first of several, with which
-// Config.HostKey makes the same host again.
+// HostKeyPEM returns the first private host key in PEM form. Use it as Config.HostKey to start another host with the same identity.
 func (h *Host) HostKeyPEM() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return bytes.Clone(h.keys.keys[0].PEM)
 }
 
-// ReplaceHostKey gives the host new keys of the same types, as if another machine had got its address. Open connections
-// stay, certificates are removed.
+// ReplaceHostKey gives the host new keys of the same types, as if another machine had taken over its address. Open connections
+// stay. Host certificates are removed.
 func (h *Host) ReplaceHostKey() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// HostKeyStore keeps host keys in memory: a store for clients that accept a key
-// once, such as sshexec.AcceptNewHostKeys, in tests. The zero value is empty. It
-// is safe for concurrent use.
+// HostKeyStore stores host keys in memory, for tests of clients that accept the first key of a host, such as
+// sshexec.AcceptNewHostKeys. The zero value is an empty store. A HostKeyStore is safe for concurrent use.
 type HostKeyStore struct {
 	mu   sync.Mutex
 	keys map[string]string
@@ -20,7 +19,7 @@ func (s *HostKeyStore) HostKey(_ context.Context, id string) (string, error) {
 	return s.keys[id], nil
 }
 
-// PutHostKey keeps the key of the machine id.
+// PutHostKey stores the key of the machine id.
 func (s *HostKeyStore) PutHostKey(_ context.Context, id, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +30,7 @@ func (s *HostKeyStore) PutHostKey(_ context.Context, id, key string) error {
 	return nil
 }
 
-// DeleteHostKey forgets the key of the machine id.
+// DeleteHostKey deletes the key of the machine id.
 func (s *HostKeyStore) DeleteHostKey(_ context.Context, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,15 +15,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Key is a key pair: of a user, of a host, or of a certificate authority.
+// Key is the key pair of a user, a host or a certificate authority.
 type Key struct {
-	PEM    []byte // private key, OpenSSH form, without passphrase
-	Public string // in authorized_keys form
+	PEM    []byte // private key in OpenSSH form, without passphrase
+	Public string // public key in authorized_keys form
 }
 
-// NewKey makes a key pair of one of the types ssh-ed25519, ssh-rsa (2048 bits),
-// ecdsa-sha2-nistp256, -nistp384 and -nistp521: see the constants KeyAlgo... of
-// golang.org/x/crypto/ssh.
+// NewKey creates a key pair. algorithm is one of ssh-ed25519, ssh-rsa (2048 bits) and ecdsa-sha2-nistp256, -nistp384 and
+// -nistp521: see the constants KeyAlgo... of golang.org/x/crypto/ssh.
 func NewKey(t testing.TB, algorithm string) Key {
 	t.Helper()
 	key, err := makeKey(algorithm)
@@ -70,16 +69,15 @@ func authorizedKey(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 }
 
-// SignUser returns a certificate, in authorized_keys form, with which the owner
-// of a public key can log in as users, for ever. The host must have k.Public in
-// Config.TrustedUserCAKeys.
+// SignUser returns a certificate, in authorized_keys form, with which the owner of a public key can log in as users. The
+// certificate does not expire. The host must have k.Public in Config.TrustedUserCAKeys.
 func (k Key) SignUser(t testing.TB, public string, users ...string) string {
 	t.Helper()
 	return k.sign(t, ssh.UserCert, public, users)
 }
 
-// SignHost returns a certificate, in authorized_keys form, that a public key is the host key of these names, without an
-// end. Use it in Config.HostCertificates.
+// SignHost returns a certificate, in authorized_keys form, of a host key for these host names. The certificate does not
+// expire. Use it in Config.HostCertificates.
 func (k Key) SignHost(t testing.TB, public string, names ...string) string {
 	t.Helper()
 	return k.sign(t, ssh.HostCert, public, names)

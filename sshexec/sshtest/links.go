@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// storage keeps the files. It is never asked to follow a symbolic link: see
-// userFs.follow.
+// storage stores the files. Its callers resolve symbolic links before, with files.follow.
 type storage interface {
 	afero.Fs
 	Lstat(name string) (os.FileInfo, error)
@@ -19,12 +18,11 @@ type storage interface {
 	Readlink(name string) (string, error)
 }
 
-// maxLinks is how many symbolic links may lie on the way to a file.
+// maxLinks limits the symbolic links in the path of a file.
 const maxLinks = 40
 
-// follow returns the path that is meant by name, without any symbolic link on
-// the way to it; last says whether the file itself may be one. Links are followed
-// here, so that an absolute one begins at the root of the host.
+// follow resolves the symbolic links in the directories of name. If last is false, it also resolves a link that is the file
+// itself. The target of an absolute link starts at the root of the host, not of the real machine.
 func (f *files) follow(name string, last bool) (string, error) {
 	at, left := "/", strings.Split(strings.Trim(clean(name), "/"), "/")
 	for links := 0; len(left) > 0; {

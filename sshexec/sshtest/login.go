@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Question is what keyboard-interactive asks, and the answer that it accepts.
+// Question is a question of keyboard-interactive and the answer that it accepts.
 type Question struct {
 	Prompt, Answer string
 	Echo           bool // the input is echoed
@@ -18,7 +18,7 @@ type Question struct {
 
 var errDenied = errors.New("permission denied")
 
-// logins says who may log in.
+// logins decides who may log in.
 type logins struct {
 	config     Config
 	authorized [][]byte
@@ -112,7 +112,7 @@ func (l *logins) publicKey(c ssh.ConnMetadata, key ssh.PublicKey) error {
 // server does not have; without ML-KEM a login takes a tenth to a fifth less time.
 var keyExchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeECDHP256}
 
-// serverConfig is for one connection: its faults stall and refuse logins.
+// serverConfig returns the configuration for one connection. Faults of the host stall or refuse its logins.
 func (h *Host) serverConfig(c *client) *ssh.ServerConfig {
 	config := &ssh.ServerConfig{}
 	config.KeyExchanges = keyExchanges
@@ -132,7 +132,7 @@ func (h *Host) serverConfig(c *client) *ssh.ServerConfig {
 	return config
 }
 
-// sequence offers the first method, and after it the remaining ones.
+// sequence requires the first method and, after it, the remaining methods.
 func (c *client) sequence(methods []string) ssh.ServerAuthCallbacks {
 	if len(methods) == 1 {
 		return c.callbacks(methods[0])
@@ -148,7 +148,7 @@ func (c *client) partly(next ssh.ServerAuthCallbacks, method string) ssh.ServerA
 	return c.then(nil, &ssh.PartialSuccessError{Next: next}, []string{method})
 }
 
-// then returns the callbacks of methods that answer a good credential with done.
+// then returns the callbacks of methods. They answer a valid credential with done and partial.
 func (c *client) then(done *ssh.Permissions, partial error, methods []string) ssh.ServerAuthCallbacks {
 	answer := func(err error) (*ssh.Permissions, error) {
 		ready := c.host.faults.await(c.ctx, func(f Faults) bool { return f.StallLogin })

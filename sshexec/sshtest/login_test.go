@@ -18,7 +18,7 @@ import (
 // try logs in as ubuntu and checks any host key.
 func try(h *sshtest.Host, auth ...ssh.AuthMethod) error {
 	client, err := ssh.Dial("tcp", h.Addr(), &ssh.ClientConfig{
-		User: "ubuntu", Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: time.Minute, //nolint:gosec // not what is tested
+		User: "ubuntu", Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: time.Minute, //nolint:gosec // host keys are not tested here
 	})
 	if err == nil {
 		err = client.Close()
@@ -113,7 +113,7 @@ func TestQuestionsAndTwoFactors(t *testing.T) {
 	}
 }
 
-// presented returns the host key that a client gets which knows only some types.
+// presented returns the host key that the host presents to a client with only these algorithms.
 func presented(t *testing.T, h *sshtest.Host, algorithms ...string) ssh.PublicKey {
 	t.Helper()
 	var got ssh.PublicKey
@@ -203,7 +203,8 @@ func TestJumpHost(t *testing.T) {
 	}
 }
 
-// TestStartupFile: the login shell reads .bashrc before each command and before the SFTP server, and no other shell does.
+// TestStartupFile checks that the login shell reads .bashrc before each command and before the SFTP server, and that no other
+// shell reads it.
 func TestStartupFile(t *testing.T) {
 	h := sshtest.Start(t, sshtest.Config{})
 	if err := afero.WriteFile(h.FS(), "/home/ubuntu/.bashrc", []byte("echo hello; V=v\nreturn 0\necho not here\n"), 0o644); err != nil {

@@ -32,8 +32,7 @@ func login(t *testing.T, h *sshtest.Host, user, password string) (*ssh.Client, e
 	return client, err
 }
 
-// run runs a command line and returns its output, standard error after
-// standard output, and its exit code.
+// run runs a command line. It returns the standard output followed by the standard error, and the exit code.
 func run(t *testing.T, h *sshtest.Host, line, stdin string) (string, int) {
 	t.Helper()
 	client, err := login(t, h, "ubuntu", "ubuntu")
@@ -53,7 +52,7 @@ func run(t *testing.T, h *sshtest.Host, line, stdin string) (string, int) {
 	if errors.As(err, &exit) {
 		return stdout.String() + stderr.String(), exit.ExitStatus()
 	}
-	if err != nil && !errors.Is(err, io.EOF) { // EOF: it ended without reading its input
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: the command ended without reading its input
 		t.Fatal(err)
 	}
 	return stdout.String() + stderr.String(), 0

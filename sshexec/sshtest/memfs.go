@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/afero/mem"
 )
 
-// memFs stores files in memory. A symbolic link is a file with the mode of a link and its target as content: afero has
-// none in memory.
+// memFs stores files in memory. afero's memory file system has no symbolic links, so a link is a file with the mode of a link
+// and its target as content.
 type memFs struct{ afero.Fs }
 
 func newMemFs() memFs { return memFs{afero.NewMemMapFs()} }

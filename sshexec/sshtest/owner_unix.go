@@ -12,9 +12,9 @@ type ownedInfo struct {
 	sys *syscall.Stat_t
 }
 
-// Sys returns what SFTP, and the tests -O and -G of the interpreter, insist on.
+// Sys returns a *syscall.Stat_t, because the SFTP server and the interpreter's tests -O and -G read the owner from this type.
 func (o ownedInfo) Sys() any { return o.sys }
 
 func withOwner(info fs.FileInfo, uid, gid int) fs.FileInfo {
-	return ownedInfo{info, &syscall.Stat_t{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // small numbers of our own
+	return ownedInfo{info, &syscall.Stat_t{Uid: uint32(uid), Gid: uint32(gid)}} //nolint:gosec // small numbers that users assigned
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Who may do what: see the package comment.
+// The package comment describes the permissions.
 
 func (u *userFs) owns(name string) bool {
 	if u.user == "root" {
@@ -29,7 +29,7 @@ func (u *userFs) mayRead(name string) bool {
 	return err != nil || info.Mode().Perm()&0o004 != 0
 }
 
-// mayWrite reports whether the test -w holds for a file.
+// mayWrite returns the result of test -w for a file.
 func (u *userFs) mayWrite(name string, info os.FileInfo) bool {
 	return (u.owns(name) || info.IsDir() && info.Mode().Perm()&0o002 != 0) && u.writable("access", name) == nil
 }
@@ -46,7 +46,7 @@ func (u *userFs) writable(op, name string) error {
 	return nil
 }
 
-// parent checks that something may be made, removed or renamed at name.
+// parent checks that the directory of name exists and that the user may change its entries.
 func (u *userFs) parent(op, name string) error {
 	dir := path.Dir(name)
 	info, err := u.fs.Lstat(dir)
@@ -62,7 +62,7 @@ func (u *userFs) parent(op, name string) error {
 	return u.writable(op, name)
 }
 
-// taking checks that the file at name may be removed or renamed.
+// taking checks that the user may remove or rename the file at name.
 func (u *userFs) taking(op, name string) error {
 	if err := u.parent(op, name); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (u *userFs) taking(op, name string) error {
 	return nil
 }
 
-// own sets the user as owner of a new file if its directory belongs to another user: in /tmp.
+// own makes the user the owner of a new file in a directory of another user, such as /tmp.
 func (u *userFs) own(name string) {
 	if !u.owns(name) {
 		u.setOwner(name, u.user+":"+u.user)

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Command is a program of the host. It returns its exit code. ctx ends when the
-// program is killed or its connection is cut; it must return then.
+// Command is a program of the host. It returns its exit code. ctx ends when the program is killed or its connection is cut; the
+// program must return then.
 type Command func(ctx context.Context, p *Process) int
 
 // Process is the environment of a program.
@@ -32,10 +32,10 @@ type Process struct {
 	FS             afero.Fs            // the files of the host, as User may use them; paths are absolute
 
 	host     *Host
-	ctx      context.Context // given to the program too
-	depth    int             // how many programs started each other
-	task     *task           // its own task once it runs, until then that of its parent
-	replaces bool            // takes the place of what starts it, as with exec
+	ctx      context.Context // the context that the program got
+	depth    int             // number of programs that started each other, up to this one
+	task     *task           // the task of the parent until the program runs
+	replaces bool            // replaces the process that starts it, as exec does
 	input    string          // the file that Stdin reads, "" if it is not a file
 }
 
@@ -78,21 +78,21 @@ func reason(err error) string {
 		return "File exists"
 	}
 	var errno syscall.Errno
-	if errors.As(err, &errno) { // as the C library says it
+	if errors.As(err, &errno) { // the texts of the C library
 		text := errno.Error()
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
 	return err.Error()
 }
 
-// usage refuses arguments that the built-in program does not support, because it would otherwise behave unlike the real
-// one.
+// usage refuses arguments that the built-in program does not support. Ignoring them would make the program behave unlike the
+// real one.
 func (p *Process) usage(format string, args ...any) int {
 	_, _ = fmt.Fprintf(p.Stderr, "%s: %s\n", path.Base(p.Args[0]), fmt.Sprintf(format, args...))
 	return 2
 }
 
-// with returns a process for another program started by this one.
+// with returns the process of a program that this program starts.
 func (p *Process) with(args []string, environ []string) *Process {
 	next := *p
 	next.Args = args
@@ -131,7 +131,7 @@ const (
 	exitKilled   = 137
 )
 
-// run finds the program and runs it, keeping a record.
+// run finds the program, runs it and records the run.
 func (p *Process) run(ctx context.Context) int {
 	if p.depth > maxDepth {
 		return p.usage("too many programs within each other")
@@ -174,11 +174,11 @@ func (p *Process) run(ctx context.Context) int {
 	return code
 }
 
-// starters are the programs that only start another.
+// starters are the programs that only start another program.
 var starters = map[string]bool{"sudo": true, "env": true, "timeout": true, "flock": true, "nohup": true, "setsid": true}
 
-// leave ends the process unless it took the place of another, which does so, or
-// lives on without what started it.
+// leave ends the process. A program that replaced another one shares its process, which the replaced program ends. A detached
+// process lives on.
 func (p *Process) leave(code int) {
 	if !p.replaces && !p.task.isDetached() {
 		p.task.end(code)

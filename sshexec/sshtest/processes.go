@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// processes are what runs on a host since it was started.
+// processes are the running processes of a host since its last start.
 type processes struct {
 	mu     sync.Mutex
 	next   int
@@ -29,7 +29,7 @@ func newProcesses(ctx context.Context) *processes {
 	return p
 }
 
-// bootTime is the uptime of a host when it starts: on a real one no process was started at 0.
+// bootTime is the uptime of a host when it starts. On a real host no process has the start time 0.
 const bootTime = 10 * time.Second
 
 func (p *processes) begin(ctx context.Context) {
@@ -39,7 +39,7 @@ func (p *processes) begin(ctx context.Context) {
 	p.ctx, p.cancel = context.WithCancel(ctx)
 }
 
-// reboot ends all processes, and starts again.
+// reboot ends all processes and resets the table.
 func (p *processes) reboot(ctx context.Context) {
 	p.mu.Lock()
 	tasks := slices.Collect(maps.Values(p.all))
@@ -75,8 +75,7 @@ func (p *processes) add(ctx context.Context, parent *task, argv []string, user s
 	return t
 }
 
-// find returns the processes that a program kill means: one, or a group when
-// the number is negative.
+// find returns the processes that the operand of kill addresses: one process, or a process group if the number is negative.
 func (p *processes) find(pid int) []*task {
 	p.mu.Lock()
 	defer p.mu.Unlock()

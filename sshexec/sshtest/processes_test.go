@@ -17,8 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestProcesses: what a shell says about processes is as dash says it. P stands
-// for any process id.
+// TestProcesses compares the output of scripts about processes with the output of dash. P stands for any process id.
 func TestProcesses(t *testing.T) {
 	h := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{
 		"writes": func(_ context.Context, p *sshtest.Process) int {
@@ -85,8 +84,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestOutlives: what is started with setsid or nohup lives on when its session
-// and even its connection have ended, and dies with the host.
+// TestOutlives checks that a program started with setsid or nohup outlives its session and its connection, but not a restart of
+// the host.
 func TestOutlives(t *testing.T) {
 	for _, start := range []string{"setsid", "nohup", "setsid -f", "exec setsid", "sudo setsid", "sudo env A=1 nohup"} {
 		h := sshtest.Start(t, sshtest.Config{})
@@ -98,7 +97,7 @@ func TestOutlives(t *testing.T) {
 		h.CutConnections()
 		eventually(t, func() bool { out, _ := run(t, h, "cat /tmp/out", ""); return out == "in\nlate\n" })
 		if _, code := run(t, h, "sudo kill -0 $(cat /tmp/pid)", ""); code != 0 {
-			t.Errorf("%s: it is gone", start)
+			t.Errorf("%s: the program ended with its session", start)
 		}
 		before, _ := run(t, h, "cat /proc/sys/kernel/random/boot_id; echo >/run/f", "")
 		if err := h.Reboot(); err != nil {
@@ -115,12 +114,12 @@ func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it never came to this")
+			t.Fatal("the condition was never met")
 		}
 	}
 }
 
-// TestJobsEndWithTheSession: what is not detached does not stay.
+// TestJobsEndWithTheSession checks that background jobs that are not detached end with their session.
 func TestJobsEndWithTheSession(t *testing.T) {
 	h := sshtest.Start(t, sshtest.Config{})
 	out, _ := run(t, h, "sleep 600 >/dev/null & echo $!; sh -c 'sleep 600 & sleep 600' & sleep 0.05", "")
@@ -135,7 +134,7 @@ func TestJobsEndWithTheSession(t *testing.T) {
 	})
 }
 
-// TestSignals of the session reach the process group.
+// TestSignals checks that a signal to the session reaches the process group.
 func TestSignals(t *testing.T) {
 	stopped := make(chan string, 3)
 	h := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{

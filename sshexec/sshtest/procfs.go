@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// procFs is the current /proc for a user: stat, cmdline and environ of each process, and an id that changes with each
-// start of the host. It contains only the file with that name, or the files below the directory with that name:
-// commands read it often, and there may be many processes.
+// procFs returns the current /proc for a user: stat, cmdline and environ of each process, and an id that changes with each
+// start of the host. It builds only the file with the given name, or the files below the directory with this name, because
+// commands read /proc often and there may be many processes.
 func (p *processes) procFs(user, name string) afero.Fs {
 	now := afero.NewMemMapFs()
 	add := func(file string, content func() string) {

@@ -12,8 +12,8 @@ import (
 
 var binDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// find returns the program for Args[0], or the exit code if there is none: first a file, then a registered program,
-// then a built-in one.
+// find returns the program for Args[0]: a file, else a registered program, else a built-in program. It returns the exit code
+// if it finds no program.
 func (p *Process) find() (program Command, builtin bool, code int) {
 	name := p.Args[0]
 	if p.isFile(name) {
@@ -57,7 +57,8 @@ func (p *Process) lookPath(name string) string {
 	return ""
 }
 
-// file returns how to run a file: a shell script by the shell, any other file as the registered program of that name.
+// file returns the program that runs a file: the shell for a shell script, the registered program of the same name for any
+// other file.
 func (p *Process) file(name string) (Command, bool, int) {
 	info, err := p.FS.Stat(name)
 	if err != nil || info.Mode()&0o111 == 0 {

@@ -10,32 +10,32 @@ import (
 type Record struct {
 	Argv     []string // Argv[0] is the name by which the program was called
 	User     string   // "root" under sudo
-	PID      int      // process id; exec, env, nohup and setsid keep that of the process they replace
+	PID      int      // process id; with exec, env, nohup and setsid the id of the replaced process
 	Dir      string   // working directory
 	Env      []string // exported variables as NAME=value, sorted
 	BuiltIn  bool     // a program of the host itself, not one of Config.Commands
 	Start    time.Time
-	End      time.Time // zero while it runs
-	Code     int       // exit code, when Finished
-	Finished bool      // false while it runs, and when it was killed or cut off
+	End      time.Time // zero while the program runs
+	Code     int       // exit code if Finished is set
+	Finished bool      // false while the program runs, and if it was killed or its connection was cut
 
 	streams *streams
 }
 
-// Stdin returns the first 64 KiB that the program has read so far. Unread input, a password for sudo and the input of a
-// shell itself are not part of it. Streams are not printed with the record: they may contain secrets.
+// Stdin returns the first 64 KiB that the program has read so far, without a password for sudo and without the input that a
+// shell reads itself. Printing a Record does not print its streams, because they may contain secrets.
 func (r Record) Stdin() string { return r.streams.text(0) }
 
 // Stdout returns the first 64 KiB that the program and its children have written so far.
 func (r Record) Stdout() string { return r.streams.text(1) }
 
-// Stderr is like Stdout.
+// Stderr returns the first 64 KiB of standard error, as Stdout does for standard output.
 func (r Record) Stderr() string { return r.streams.text(2) }
 
 // streams are samples of a program's input and output.
 type streams [3]sample
 
-// text returns the sample of a stream; "" if the stream never existed.
+// text returns the sample of a stream, "" for a record without streams.
 func (s *streams) text(number int) string {
 	if s == nil {
 		return ""
@@ -45,14 +45,14 @@ func (s *streams) text(number int) string {
 
 // Transfer describes one SFTP request.
 type Transfer struct {
-	// Op is get or put when a file was opened, or list, mkdir, remove, rename,
-	// posix-rename, rmdir, setstat or symlink.
+	// Op is get (a file was opened for reading), put (for writing), list, mkdir, remove, rename, posix-rename, rmdir, setstat or
+	// symlink.
 	Op     string
 	Path   string
-	Target string // of a rename or symlink
+	Target string // the new name of a rename, the target of a symlink
 	User   string
 	Time   time.Time
-	Err    error // nil when it was granted
+	Err    error // nil if the request succeeded
 }
 
 type recorder struct {
@@ -68,7 +68,7 @@ func (r *recorder) setHook(fn func(Record)) {
 	r.hook = fn
 }
 
-// announce calls the hook, without the lock: it may look at the records.
+// announce calls the hook. It does not hold the lock meanwhile, because the hook may read the records.
 func (r *recorder) announce(record Record) {
 	r.mu.Lock()
 	hook := r.hook
@@ -78,7 +78,7 @@ func (r *recorder) announce(record Record) {
 	}
 }
 
-// begin keeps a record; the function returned completes it.
+// begin adds a record. The returned function completes it.
 func (r *recorder) begin(record Record) func(code int, finished bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

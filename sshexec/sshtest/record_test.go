@@ -41,7 +41,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// failures counts instead of failing the test.
+// failures is a testing.TB that counts failures.
 type failures struct {
 	testing.TB
 	count atomic.Int32
@@ -90,7 +90,7 @@ func TestStreamsAreRecorded(t *testing.T) {
 		t.Errorf("sudo: %q, %d bytes", got.Stderr(), len(got.Stdout()))
 	}
 	if text := fmt.Sprintf("%v %+v %#v", records, records, records); strings.Contains(text, "7f3a") {
-		t.Errorf("what went over the streams is printed: %s", text)
+		t.Errorf("the printed record contains its streams: %s", text)
 	}
 	for _, r := range records {
 		if strings.Contains(r.Stdin(), "pw-7f3a") {

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// rootFs keeps files below a directory of the real machine. os.Root follows no
-// symbolic link out of it.
+// rootFs stores files below a directory of the real machine. os.Root does not follow symbolic links out of this directory.
 type rootFs struct{ root *os.Root }
 
 func inside(name string) string {
@@ -29,7 +28,7 @@ func (r rootFs) OpenFile(name string, flag int, perm os.FileMode) (afero.File, e
 	return file(r.root.OpenFile(inside(name), flag, perm.Perm()))
 }
 
-// file keeps a nil *os.File from becoming an afero.File that is not nil.
+// file returns a nil afero.File for an error. A nil *os.File in an afero.File would not compare equal to nil.
 func file(f *os.File, err error) (afero.File, error) {
 	if err != nil {
 		return nil, err

@@ -14,42 +14,39 @@ import (
 
 // Call is one expected run of a program, and its answer.
 type Call struct {
-	// Argv is the whole command line. Of the program only the name counts, not
-	// its directory.
+	// Argv is the whole command line. Directories in the path of the program are ignored.
 	Argv []string
-	// Stdin is the expected input. The input is read to the end only if Stdin is not "": a script may have several
-	// programs that read it.
+	// Stdin is the expected input. If Stdin is "", the input is not read, because several programs of a script may share it.
 	Stdin string
-	// Env are variables that must have these values, among others.
+	// Env are variables that must have these values. Other variables are ignored.
 	Env map[string]string
-	// User and Dir must be as said, unless they are "".
+	// User and Dir are the expected user and working directory. "": any.
 	User, Dir string
 
-	// Stdout and Stderr are written, then the program ends with Code.
+	// Stdout and Stderr are the output of the program, Code is its exit code.
 	Stdout, Stderr string
 	Code           int
-	// Wait holds the answer back until it is closed. nil: no wait.
+	// Wait delays the answer until the channel is closed. nil: no delay.
 	Wait <-chan struct{}
-	// Do runs instead of printing Stdout and Stderr and returning Code. The input that Stdin expects has been read by
-	// then.
+	// Do replaces Stdout, Stderr and Code. If Stdin is not "", the input has been read when Do runs.
 	Do Command
 }
 
-// Script returns programs for Config.Commands that expect exactly these calls, in this order. Give the programs to several
-// hosts to expect one order of calls across all of them. A call that differs from the next expected one, or that comes after
-// the last one, fails the test, and the program ends with code 126. At the end of the test, an expected call that never came
-// fails the test. Script replaces only programs that calls name.
+// Script returns programs for Config.Commands that expect exactly these calls, in this order. Several hosts may share the
+// programs to expect one order of calls across all hosts. A call that differs from the next expected call, or that comes after
+// the last expected call, fails the test, and the program ends with code 126. At the end of the test, each expected call that
+// never came fails the test. Script returns only the programs that calls name.
 func Script(t testing.TB, calls ...Call) map[string]Command {
 	return newScript(t, calls, false).commands()
 }
 
-// ScriptAnyOrder is Script for calls that may come in any order, for example from concurrent programs. Each is expected
+// ScriptAnyOrder is Script for calls that may come in any order, for example from concurrent programs. Each call is expected
 // once.
 func ScriptAnyOrder(t testing.TB, calls ...Call) map[string]Command {
 	return newScript(t, calls, true).commands()
 }
 
-// script is what Script expects.
+// script holds the expected calls.
 type script struct {
 	t        testing.TB
 	calls    []Call
@@ -129,8 +126,8 @@ func (s *script) wrong(p *Process, text string) int {
 	return exitNoExec
 }
 
-// take finds the call that a process is: the next, or the first that fits of
-// those that have not come.
+// take returns the index of the call that a process matches: the next call or, with anyOrder, the first matching call that
+// has not come yet.
 func (s *script) take(p *Process) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +151,7 @@ func (s *script) take(p *Process) (int, error) {
 	return next, nil
 }
 
-// unfit returns how the missing calls differ from a process.
+// unfit describes how each missing call differs from a process.
 func (s *script) unfit(p *Process) string {
 	var text strings.Builder
 	for i, call := range s.calls {
@@ -165,7 +162,7 @@ func (s *script) unfit(p *Process) string {
 	return text.String()
 }
 
-// differences returns how a process differs from the call, except for its input.
+// differences describes how a process differs from the call. The input is not compared.
 func (c Call) differences(p *Process) string {
 	var text strings.Builder
 	if path.Base(c.Argv[0]) != path.Base(p.Args[0]) || !slices.Equal(c.Argv[1:], p.Args[1:]) {
@@ -193,8 +190,8 @@ func quotedLines(words []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// difference shows two texts by lines: those at the beginning and at the end
-// that are the same, shortened, and the ones in the middle that are not.
+// difference compares two texts by lines. It shortens the equal lines at the beginning and at the end, and prints the
+// different lines between them.
 func difference(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	start := 0

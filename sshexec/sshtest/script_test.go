@@ -26,7 +26,7 @@ func TestScript(t *testing.T) {
 		any   bool
 		line  string
 		out   string
-		want  string // all errors
+		want  string // all failures
 	}{
 		{name: "as expected", calls: []sshtest.Call{initialize, join}, line: `cd /tmp; printf 'a\nb\n' | sudo MODE=x kubeadm init; echo $?; kubeadm join`, out: "out\n3\ndone\nerr\n"},
 		{name: "any order", any: true, calls: []sshtest.Call{{Argv: []string{"a"}}, {Argv: []string{"b"}}, {Argv: []string{"b"}}}, line: `b && a && b && echo ok`, out: "ok\n"},
@@ -101,7 +101,7 @@ func TestScriptWaits(t *testing.T) {
 	eventually(t, func() bool { return len(h.Commands()) == 1 })
 	select {
 	case text := <-out:
-		t.Errorf("it did not wait: %q", text)
+		t.Errorf("the program did not wait: %q", text)
 	default:
 	}
 	close(answer)

@@ -12,7 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestServe: a client may use any connection, Close cuts it too, and a host that refuses connections closes it.
+// TestServe checks that Serve accepts a connection of the caller, that CutConnections cuts it, and that a host that refuses
+// connections closes it.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	h := sshtest.Start(t, sshtest.Config{})
@@ -36,7 +37,7 @@ func TestServe(t *testing.T) {
 		return near
 	}
 	conn, channels, requests, err := ssh.NewClientConn(connect(), "host", &ssh.ClientConfig{
-		User: "ubuntu", Auth: []ssh.AuthMethod{ssh.Password("ubuntu")}, HostKeyCallback: ssh.InsecureIgnoreHostKey()}) //nolint:gosec // a host of the test itself
+		User: "ubuntu", Auth: []ssh.AuthMethod{ssh.Password("ubuntu")}, HostKeyCallback: ssh.InsecureIgnoreHostKey()}) //nolint:gosec // the test started this host
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,18 +16,18 @@ type client struct {
 	raw      net.Conn
 	ctx      context.Context
 	cancel   context.CancelFunc
-	admitted sync.Once // ends its time as a startup
+	admitted sync.Once // for established
 
 	mu       sync.Mutex
 	sessions int
 }
 
 func (c *client) cut() {
-	_ = c.raw.Close() // first, so that no exit status is sent
+	_ = c.raw.Close() // before cancel, so that no exit status is sent
 	c.cancel()
 }
 
-// drop ends the connection and forgets it.
+// drop ends the connection and removes it from the host.
 func (c *client) drop() {
 	c.cut()
 	c.established()
@@ -48,18 +48,18 @@ func (h *Host) accept() {
 	}
 }
 
-// Serve serves a client on a connection that the caller has made, and that is not one to Addr. Serve does not wait for the end of
-// the connection. A host that refuses connections, or is closed, closes conn.
+// Serve serves a client on conn, which need not be a connection to Addr. Serve does not wait for the end of the connection. A
+// host that refuses connections, or is closed, closes conn.
 func (h *Host) Serve(conn net.Conn) {
 	if c := h.admit(conn); c != nil && !h.spawn(c.serve) {
 		c.drop()
 	}
 }
 
-// tooManyStartups is what sshd says, in place of its version.
+// tooManyStartups is the text that sshd sends instead of its version.
 const tooManyStartups = "Exceeded MaxStartups\r\n"
 
-// admit takes in a connection unless the host is down or busy.
+// admit registers a connection. If the host is down or busy, admit closes the connection and returns nil.
 func (h *Host) admit(raw net.Conn) *client {
 	f := h.faults.current()
 	h.mu.Lock()
@@ -83,7 +83,7 @@ func (h *Host) admit(raw net.Conn) *client {
 	return c
 }
 
-// established ends the time in which the connection counts for MaxStartups.
+// established stops counting the connection for MaxStartups.
 func (c *client) established() {
 	c.admitted.Do(func() {
 		c.host.mu.Lock()
@@ -117,13 +117,13 @@ func (c *client) serve() {
 	_ = conn.Close()
 }
 
-// open starts a session unless there are too many.
+// open starts a session. It rejects the session if the connection has too many.
 func (c *client) open(channel ssh.NewChannel) {
 	f := c.host.faults.current()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.RefuseSessions || f.MaxSessions > 0 && c.sessions >= f.MaxSessions {
-		_ = channel.Reject(ssh.ConnectionFailed, "open failed") // as sshd does
+		_ = channel.Reject(ssh.ConnectionFailed, "open failed") // the text of sshd
 		return
 	}
 	c.sessions++
@@ -135,7 +135,7 @@ func (c *client) open(channel ssh.NewChannel) {
 	})
 }
 
-// forward leads a direct-tcpip channel to where Config.Dial says.
+// forward connects a direct-tcpip channel to the connection that Config.Dial opens.
 func (c *client) forward(request ssh.NewChannel) {
 	var where struct {
 		Host       string

@@ -41,13 +41,13 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	started bool
-	start   func()        // to do once the request has been answered
-	leader  *task         // of the session, once there is one
-	killed  chan struct{} // closed when it gets KILL
+	start   func()        // runs once the request has been answered
+	leader  *task         // the first process of the session, nil until it starts
+	killed  chan struct{} // closed when the leader gets KILL
 }
 
-// awaitAnswer waits until what starts a program may be answered; false when the
-// session ended first. Other requests that come meanwhile are refused.
+// awaitAnswer delays the answer to a request that starts a program while StallCommands is set. It refuses other requests
+// meanwhile. It returns false if the session ends first.
 func (s *session) awaitAnswer(r *ssh.Request, others <-chan *ssh.Request) bool {
 	if r.Type != "exec" && r.Type != "subsystem" {
 		return true
@@ -85,7 +85,7 @@ func (s *session) request(r *ssh.Request) bool {
 			}
 			if !s.client.host.hasStartupFile() {
 				s.start = s.sftp
-			} else if !s.command(sftpServerPath) { // sshd starts it through the login shell
+			} else if !s.command(sftpServerPath) { // sshd starts sftp-server through the login shell
 				return false
 			}
 		} else if !s.command(text.Value) {
@@ -98,7 +98,7 @@ func (s *session) request(r *ssh.Request) bool {
 			return false
 		}
 		return s.signal(text.Value)
-	default: // pty-req, env, shell, ...: as a strict sshd does
+	default: // pty-req, env, shell, ...: a strict sshd refuses them too
 		return false
 	}
 }
@@ -119,7 +119,7 @@ func (s *session) signal(name string) bool {
 func (s *session) exec(p *Process, in, feed *os.File) {
 	defer func() { _ = s.channel.Close() }()
 	defer func() { _ = in.Close() }()
-	// A program that waits for input sees its end when it is killed.
+	// Closing the input makes a killed program return from reading.
 	stop := context.AfterFunc(p.task.ctx, func() { _ = in.Close() })
 	defer stop()
 	h := s.client.host
@@ -140,7 +140,7 @@ func (s *session) exec(p *Process, in, feed *os.File) {
 	code := exitKilled
 	select {
 	case code = <-done:
-	case <-s.killed: // does not wait for a program that will not end
+	case <-s.killed: // do not wait for a program that ignores its context
 	}
 	p.task.mu.Lock()
 	signal := p.task.killedBy
@@ -167,8 +167,8 @@ func (s *session) command(line string) bool {
 	return true
 }
 
-// end sends the exit status of the command. The caller closes the channel; there is no EOF before, because the children
-// of a killed program may still be writing.
+// end sends the exit status of the command. The caller closes the channel. end sends no EOF before, because the children of a
+// killed program may still be writing.
 func (s *session) end(code int, signal string) {
 	if signal != "" {
 		_, _ = s.channel.SendRequest("exit-signal", false, ssh.Marshal(struct {

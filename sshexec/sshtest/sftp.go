@@ -23,15 +23,15 @@ func (h *Host) serveSFTP(channel io.ReadWriteCloser, user string) {
 	_ = server.Serve()
 }
 
-// sftpFiles serves the files of the host, as a user may use them.
+// sftpFiles serves the files of the host with the permissions of a user.
 type sftpFiles struct {
 	host *Host
 	user string
 	fs   *userFs
 }
 
-// did records a request and returns the error that OpenSSH sends, which does not distinguish a full disk from other
-// failures.
+// did records a request and returns the error that OpenSSH's server would send. OpenSSH reports a full disk like any other
+// failure.
 func (s *sftpFiles) did(op, path, target string, err error) error {
 	s.host.recorder.transfer(Transfer{Op: op, Path: path, Target: target, User: s.user, Time: time.Now(), Err: err})
 	return sftpError(err)
@@ -62,7 +62,7 @@ func (s *sftpFiles) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 
 func (s *sftpFiles) Filewrite(r *sftp.Request) (io.WriterAt, error) { return s.OpenFile(r) }
 
-// OpenFile opens a file for writing, and for reading too.
+// OpenFile opens a file for writing and, if the flags ask for it, for reading.
 func (s *sftpFiles) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	flags := r.Pflags()
 	mode := os.O_WRONLY
@@ -81,8 +81,8 @@ func (s *sftpFiles) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
 	return &sftpFile{File: f, appends: flags.Append}, nil
 }
 
-// sftpFile is used by several requests at once, and a file in memory has but one
-// position, also for ReadAt and WriteAt.
+// sftpFile serializes the requests to a file: several requests may use it at once, and ReadAt and WriteAt of a file in memory
+// share one position.
 type sftpFile struct {
 	afero.File
 	appends bool
@@ -138,7 +138,7 @@ func (s *sftpFiles) Filecmd(r *sftp.Request) error {
 			break
 		}
 		err = s.fs.Remove(r.Filepath)
-	case "Symlink": // the file is the target of the link
+	case "Symlink": // Filepath is the target of the link, Target its name
 		return s.did("symlink", r.Target, r.Filepath, s.fs.SymlinkIfPossible(r.Filepath, r.Target))
 	default:
 		return sftp.ErrSSHFxOpUnsupported
@@ -153,7 +153,7 @@ func (s *sftpFiles) setstat(r *sftp.Request) error {
 		if err != nil {
 			return err
 		}
-		err = f.Truncate(int64(attributes.Size)) //nolint:gosec // the file system refuses what it cannot hold
+		err = f.Truncate(int64(attributes.Size)) //nolint:gosec // the file system refuses a size that is too large
 		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (s *sftpFiles) chown(name string, uid, gid int) error {
 	return err
 }
 
-// PosixRename renames over an existing file.
+// PosixRename renames a file and replaces an existing target.
 func (s *sftpFiles) PosixRename(r *sftp.Request) error {
 	return s.did("posix-rename", r.Filepath, r.Target, s.fs.Rename(r.Filepath, r.Target))
 }
@@ -231,7 +231,7 @@ func (s *sftpFiles) Readlink(name string) (string, error) {
 	return target, sftpError(err)
 }
 
-// RealPath follows the symbolic links on the way.
+// RealPath returns the absolute path of a file with all symbolic links resolved.
 func (s *sftpFiles) RealPath(name string) (string, error) {
 	if !strings.HasPrefix(name, "/") {
 		name = homeOf(s.user) + "/" + name

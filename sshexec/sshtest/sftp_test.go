@@ -17,7 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// transfers opens SFTP, as the login user or through a command.
+// transfers opens an SFTP client. With a command, the client uses the standard input and output of this command instead of the
+// subsystem.
 func transfers(t *testing.T, h *sshtest.Host, command string) *sftp.Client {
 	t.Helper()
 	client, err := login(t, h, "ubuntu", "ubuntu")
@@ -54,7 +55,7 @@ func openSFTP(client *ssh.Client, command string) (*sftp.Client, error) {
 	return sftp.NewClientPipe(out, in, sftp.UseConcurrentWrites(true))
 }
 
-// TestTransfers writes and reads with many requests at once.
+// TestTransfers writes and reads a file with many concurrent requests.
 func TestTransfers(t *testing.T) {
 	content := make([]byte, 3_000_001)
 	random := rand.NewChaCha8([32]byte{})
@@ -187,7 +188,7 @@ func TestSFTPRequests(t *testing.T) {
 
 func second(_ *sftp.File, err error) error { return err }
 
-// TestSFTPServerIsKilled: it does not wait for its input for ever.
+// TestSFTPServerIsKilled checks that a killed sftp-server ends although its input is still open.
 func TestSFTPServerIsKilled(t *testing.T) {
 	h := sshtest.Start(t, sshtest.Config{})
 	client := transfers(t, h, "sudo -n /usr/lib/openssh/sftp-server")

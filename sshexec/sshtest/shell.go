@@ -15,8 +15,7 @@ import (
 
 const loginUmask = 0o022
 
-// loginProcess returns the process that runs a command line as the login shell
-// of the user does. The caller ends its task.
+// loginProcess returns the process of the login shell that runs a command line. The caller ends the task of the process.
 func (h *Host) loginProcess(ctx context.Context, line string, stdin *os.File, stdout, stderr io.Writer) *Process {
 	user := h.config.User
 	args := []string{"sh", "-c", line}
@@ -32,7 +31,7 @@ func (h *Host) loginProcess(ctx context.Context, line string, stdin *os.File, st
 	return p
 }
 
-// startupFile is what the login shell reads before it runs a command, as bash does under sshd.
+// startupFile returns the path of the file that the login shell reads before it runs a command, as bash does under sshd.
 func (h *Host) startupFile() string { return homeOf(h.config.User) + "/.bashrc" }
 
 func (h *Host) hasStartupFile() bool {
@@ -40,10 +39,10 @@ func (h *Host) hasStartupFile() bool {
 	return err == nil && found
 }
 
-// script runs shell text. It never touches the real machine: see shellHandlers.
+// script runs shell text. The handlers of shell prevent access to the real machine.
 func (p *Process) script(ctx context.Context, options []string, name string, args []string, text string) (code int) {
 	defer func() {
-		if fault := recover(); fault != nil { // the interpreter gives up on some odd scripts
+		if fault := recover(); fault != nil { // the interpreter panics on some unusual scripts
 			_, _ = fmt.Fprintf(p.Stderr, "%s: %v\n", name, fault)
 			code = 2
 		}
@@ -73,15 +72,14 @@ func (p *Process) script(ctx context.Context, options []string, name string, arg
 		return p.usage("%v", err)
 	}
 	env.start(runner)
-	// The working directory exists on the host, not on the real machine: only
-	// the interpreted cd can enter it.
+	// The working directory exists only on the host, not on the real machine. So the interpreter starts in / and runs cd first.
 	s.entering = true
 	if err := runner.Run(ctx, enter(p.Dir)); err != nil {
 		return exitCode(p, err)
 	}
 	s.entering = false
 	code = exitCode(p, runner.Run(ctx, file))
-	if late, err := parse(name, p.task.due()); err == nil && len(late.Stmts) > 0 { // a signal while the last command ran
+	if late, err := parse(name, p.task.due()); err == nil && len(late.Stmts) > 0 { // traps of signals that came during the last command
 		if err := runner.Run(ctx, &syntax.Block{Stmts: late.Stmts}); runner.Exited() {
 			code = exitCode(p, err)
 		}
@@ -108,7 +106,7 @@ func exitCode(p *Process, err error) int {
 	return 2
 }
 
-// sh is the program sh, and bash.
+// sh implements the programs sh, bash and dash.
 func sh(ctx context.Context, p *Process) int {
 	args := p.Args[1:]
 	var options []string

@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// environ is the environment a shell begins with. It answers every question for
-// which the interpreter would otherwise ask the real machine.
+// environ is the initial environment of a shell. It also has a value for each variable that the interpreter would otherwise
+// take from the real machine.
 type environ struct {
 	values   map[string]string
 	task     *task
@@ -28,9 +28,9 @@ func newEnviron(p *Process) *environ {
 	return e
 }
 
-// nowhere cannot be a directory. The interpreter creates the named pipes of process substitutions in the TMPDIR at the
-// start of a shell. parse finds process substitutions in the script itself; this value stops those in text for eval,
-// trap or source.
+// nowhere is a path that cannot be a directory. It is the TMPDIR with which the interpreter starts, the directory for the named
+// pipes of process substitutions. parse refuses process substitutions in the script itself; with this TMPDIR those in text for
+// eval, trap or source fail too.
 const nowhere = "/dev/null/sshtest"
 
 func (e *environ) start(runner *interp.Runner) {

@@ -59,7 +59,7 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm os.FileMod
 	return &target{w: f, close: f.Close, holders: 1}, nil
 }
 
-// asText returns the file, changed as parse does it when it is shell text.
+// asText returns the content of a file. If source is about to read the file, the content is changed as parse changes it.
 func (s *shell) asText(f afero.File, name string) io.ReadCloser {
 	s.mu.Lock()
 	sourced := s.sourced == name
@@ -78,7 +78,7 @@ func (s *shell) asText(f afero.File, name string) io.ReadCloser {
 	return io.NopCloser(strings.NewReader(changed(string(text))))
 }
 
-// files are the files of the host, with the shell's mode for new files.
+// files returns the files of the host with the current umask of the shell.
 func (s *shell) files() *userFs {
 	return s.process.host.files.masked(s.process.User, os.FileMode(s.umask.Load())) //nolint:gosec // parsed from octal digits
 }
@@ -93,7 +93,7 @@ type errText string
 func (e errText) Error() string { return string(e) }
 
 func unwrapPath(err error) error {
-	if at, ok := err.(*fs.PathError); ok { //nolint:errorlint // the outermost only
+	if at, ok := err.(*fs.PathError); ok { //nolint:errorlint // only the outermost error
 		return at.Err
 	}
 	return err

@@ -17,17 +17,17 @@ import (
 // cannot access the real machine.
 type shell struct {
 	process  *Process
-	entering bool         // the working directory is entered without a check of its permissions
-	umask    atomic.Int64 // as it is now
+	entering bool         // while the shell enters its first working directory, without a check of permissions
+	umask    atomic.Int64 // the current umask
 
 	mu      sync.Mutex
-	jobs    map[int]*task       // in the background, by process id
+	jobs    map[int]*task       // background jobs by process id
 	inputs  map[*os.File]string // files that redirections read
-	sourced string              // the file that is about to be read as shell text
+	sourced string              // the file that source is about to read
 }
 
-// call rewrites commands before the interpreter runs its own builtins: those that it lacks, and those that would search
-// the PATH of the real machine.
+// call rewrites a command before the interpreter runs its own builtins, if the interpreter lacks the builtin or would search
+// the PATH of the real machine for it.
 func (s *shell) call(ctx context.Context, args []string) ([]string, error) {
 	hc := interp.HandlerCtx(ctx)
 	self := s.self(hc)
@@ -97,7 +97,7 @@ func (s *shell) rewrite(ctx context.Context, hc interp.HandlerContext, args []st
 	}
 }
 
-// pwd finds the directory without its symbolic links on the host.
+// pwd rewrites pwd -P, because the interpreter would resolve symbolic links on the real machine.
 func (s *shell) pwd(hc interp.HandlerContext, args []string) []string {
 	if len(args) != 2 || args[1] != "-P" {
 		return args
@@ -123,10 +123,10 @@ func (s *shell) command(ctx context.Context, hc interp.HandlerContext, args []st
 	return append([]string{"/usr/bin/env", "--"}, args[1:]...)
 }
 
-// rewritten are the builtins that rewrite has to see by their real names.
+// rewritten are the builtins that command passes to rewrite.
 var rewritten = map[string]bool{"command": true, "builtin": true, "type": true, "hash": true, ".": true, "source": true, "kill": true, "umask": true, "wait": true, "trap": true, "eval": true, "exec": true, "pwd": true}
 
-// lookup answers where programs are, from the host's point of view.
+// lookup returns a command that prints the paths of programs on the host, or false if one does not exist.
 func (s *shell) lookup(hc interp.HandlerContext, names []string) []string {
 	p := s.started(hc, names)
 	var found []string
@@ -187,14 +187,14 @@ func (s *shell) exec(ctx context.Context, args []string) error {
 	}
 	name := path.Base(args[0])
 	if program, _ := s.process.host.program(name); program == nil && interp.IsBuiltin(args[0]) && !rewritten[args[0]] {
-		return hc.Builtin(ctx, args) // exec true, command echo
+		return hc.Builtin(ctx, args) // for example exec true, command echo
 	}
 	ctx, stop := s.self(hc).context(ctx)
 	defer stop()
 	p := s.started(hc, args)
-	p.replaces = (replace || p.task.stands) && hc.Env.Get(varSubshell).String() == ""
+	p.replaces = (replace || p.task.runsOneCommand) && hc.Env.Get(varSubshell).String() == ""
 	if p.replaces && replace {
-		if err := hc.Builtin(ctx, []string{"trap", "-", "EXIT"}); err != nil { // the shell is gone, and its trap with it
+		if err := hc.Builtin(ctx, []string{"trap", "-", "EXIT"}); err != nil { // exec replaces the shell, so its trap must not run
 			return err
 		}
 	}

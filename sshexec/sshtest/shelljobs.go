@@ -12,8 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// self is the process that runs this part of the script: the shell, or a job
-// of it in the background.
+// self returns the process that runs this part of the script: the shell or one of its background jobs.
 func (s *shell) self(hc interp.HandlerContext) *task {
 	if pid, err := strconv.Atoi(hc.Env.Get(varSelf).String()); err == nil {
 		if job := s.job(pid); job != nil {
@@ -29,15 +28,15 @@ func (s *shell) job(pid int) *task {
 	return s.jobs[pid]
 }
 
-// fork makes the process of a background job. One that is a single command will
-// be that command.
-func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, stands bool) int {
+// fork creates the process of a background job. If the job is a single command, runsOneCommand is set and the command runs in
+// this process, as after exec.
+func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, runsOneCommand bool) int {
 	parent := s.self(hc)
 	job := s.process.host.processes.add(ctx, parent, s.process.Args, s.process.User)
-	if job.stands = stands; !stands {
+	if job.runsOneCommand = runsOneCommand; !runsOneCommand {
 		close(job.started)
 	}
-	context.AfterFunc(ctx, func() { // with the session
+	context.AfterFunc(ctx, func() { // the job ends with its session
 		if !job.isDetached() {
 			job.end(exitKilled)
 		}
@@ -49,8 +48,8 @@ func (s *shell) fork(ctx context.Context, hc interp.HandlerContext, stands bool)
 	return job.pid
 }
 
-// awaitStart waits until the jobs have really started: otherwise the end of the session would end a job that is about
-// to leave the session.
+// awaitStart waits until the jobs have started. Otherwise the end of the session would end a job that is about to leave the
+// session with setsid.
 func (s *shell) awaitStart(ctx context.Context) {
 	s.mu.Lock()
 	jobs := slices.Collect(maps.Values(s.jobs))
@@ -75,7 +74,7 @@ func (s *shell) exited(hc interp.HandlerContext, code string) {
 	}
 }
 
-// wait is the builtin: it waits for jobs, or for a signal that has a trap.
+// wait implements the builtin wait: it returns when the jobs have ended, or when a signal with a trap arrives.
 func (s *shell) wait(ctx context.Context, hc interp.HandlerContext, pids []string) error {
 	self := s.self(hc)
 	jobs, code := s.waited(hc, self, pids)
@@ -122,7 +121,7 @@ func (s *shell) waited(hc interp.HandlerContext, self *task, pids []string) (job
 	return jobs, code
 }
 
-// trap is the builtin for signals; EXIT and ERR are left to the interpreter.
+// trap implements the builtin trap for signals. The interpreter implements EXIT and ERR.
 func (s *shell) trap(hc interp.HandlerContext, args []string) []string {
 	words := args[1:]
 	if len(words) > 0 && words[0] == "--" {
@@ -132,7 +131,7 @@ func (s *shell) trap(hc interp.HandlerContext, args []string) []string {
 		return args
 	}
 	action, signals := words[0], words[1:]
-	if len(signals) == 0 { // one operand: back to the default
+	if len(signals) == 0 { // a single operand is a signal that gets its default action
 		action, signals = "-", words
 	}
 	rest := []string{"trap", changed(action)}
@@ -153,7 +152,7 @@ func (s *shell) trap(hc interp.HandlerContext, args []string) []string {
 	return rest
 }
 
-// quoted returns a command line that gives these arguments.
+// quoted returns a command line with these arguments.
 func quoted(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The interpreter does not simulate processes: it has no process ids, signals or traps. So scripts are changed before
-// they run. Words that begin with a colon are commands of shell.call.
+// The interpreter has no process ids, signals or traps, so parse changes scripts before they run. Commands whose names begin
+// with a colon are implemented by shell.call.
 const (
 	varPID        = "_sshtest_pid"        // $$
 	varParent     = "_sshtest_ppid"       // $PPID
@@ -24,17 +24,17 @@ const (
 
 func newParser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 
-// parsed keeps what parse has made: a caller of many machines says much the same to each. The interpreter does not
-// change it.
+// parsed caches the results of parse, because a caller of many machines runs much the same scripts on each. The interpreter
+// does not change a syntax tree.
 var parsed = struct {
 	sync.Mutex
 	files map[[2]string]*syntax.File
 }{files: map[[2]string]*syntax.File{}}
 
-// maxParsed bounds how many texts are kept.
+// maxParsed limits the cached texts.
 const maxParsed = 256
 
-// parse returns shell text in the form in which it runs here. The caller must not change it.
+// parse parses shell text and changes it for the interpreter. The caller must not change the result.
 func parse(name, text string) (*syntax.File, error) {
 	key := [2]string{name, text}
 	parsed.Lock()
@@ -55,8 +55,8 @@ func parse(name, text string) (*syntax.File, error) {
 	return file, err
 }
 
-// parseNew refuses what would reach the real machine: a process substitution makes
-// a real named pipe.
+// parseNew is parse without the cache. It refuses process substitutions, because the interpreter would create a named pipe on
+// the real machine.
 func parseNew(name, text string) (*syntax.File, error) {
 	file, err := newParser().Parse(strings.NewReader(text), name)
 	if err != nil {
@@ -90,8 +90,8 @@ func parseNew(name, text string) (*syntax.File, error) {
 	return file, err
 }
 
-// changed returns shell text as parse changes it, for those commands that take
-// it as an argument. Text that is no shell stays: they will say so.
+// changed returns shell text as parse changes it, for commands that have shell text as an argument. Text with a syntax error
+// is returned unchanged, so that the command reports the error.
 func changed(text string) string {
 	file, err := parse("", text)
 	if err != nil {
@@ -125,7 +125,7 @@ func renameSpecial(node *syntax.ParamExp) {
 //
 //	{ :fork; { _sshtest_self=$_sshtest_background; _sshtest_subshell=; ( X ) </dev/null && :exited 0 || :exited $?; } & }
 //
-// so that the job is a process with a number, and can be waited for.
+// so that the job has a process id and wait can wait for it.
 func runAsJob(stmt *syntax.Stmt) {
 	job := *stmt
 	job.Background, job.Disown, job.Comments = false, false, nil

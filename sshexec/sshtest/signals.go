@@ -61,7 +61,7 @@ func (t *task) trap(signal, action string, reset bool) {
 	t.traps[signal] = action
 }
 
-// due returns the text of the traps of the signals that have come.
+// due returns the text of the traps of the pending signals.
 func (t *task) due() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// buffers is a pool of copy buffers: there are many commands, and most produce little output.
+// buffers is a pool of copy buffers, because there are many commands and most of them produce little output.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// copyAll copies as io.Copy does, through a buffer that was used before.
+// copyAll copies as io.Copy does, with a buffer from the pool.
 func copyAll(to io.Writer, from io.Reader) (int64, error) {
 	buffer, _ := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
 	return io.CopyBuffer(writerOnly{to}, struct{ io.Reader }{from}, buffer[:])
 }
 
-// pipe returns the content of a file as a pipe: the interpreter reads from *os.File, and would otherwise create a pipe
-// that is never closed.
+// pipe returns the content of a file as a pipe, because the interpreter reads only from *os.File. For any other reader it creates
+// a pipe that it never closes.
 func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -31,7 +31,7 @@ func (h *Host) pipe(ctx context.Context, f io.ReadCloser) (*os.File, error) {
 	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
 	fill := func() {
 		defer stop()
-		_, _ = copyAll(in, f) // ends when the reader closes its end
+		_, _ = copyAll(in, f) // returns when the reader closes its end
 		_ = in.Close()
 		_ = f.Close()
 	}
@@ -47,7 +47,7 @@ type target struct {
 	mu      sync.Mutex
 	w       io.Writer
 	close   func() error
-	holders int // who closes it last closes the file
+	holders int // the last holder to release the target closes the file
 }
 
 func (t *target) Read([]byte) (int, error) { return 0, fs.ErrInvalid }
@@ -75,7 +75,7 @@ func (t *target) hold() func() {
 	return func() { _ = t.Close() }
 }
 
-// hold keeps an output open for a process that outlives the one that gave it.
+// hold keeps an output open for a process that outlives the process that opened the output.
 func hold(w io.Writer) (release func()) {
 	if t, ok := w.(*target); ok {
 		return t.hold()
@@ -83,10 +83,10 @@ func hold(w io.Writer) (release func()) {
 	return func() {}
 }
 
-// taken bounds the bytes of each stream in a Record.
+// taken limits the bytes of each stream in a Record.
 const taken = 64 << 10
 
-// sample is the beginning of what went through a stream.
+// sample is the first part of the data of a stream.
 type sample struct {
 	mu   sync.Mutex
 	kept []byte
@@ -104,9 +104,9 @@ func (s *sample) String() string {
 	return string(s.kept)
 }
 
-// tap is an output of a program that is recorded.
+// tap records the output of a program.
 type tap struct {
-	ctx context.Context // of the program: nothing is written after it was killed
+	ctx context.Context // of the program; after its end, writes fail
 	to  io.Writer
 	*sample
 }
@@ -120,7 +120,7 @@ func (t *tap) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tapped is the input of a program that is recorded.
+// tapped records the input of a program.
 type tapped struct {
 	ctx  context.Context
 	from io.Reader
@@ -136,7 +136,7 @@ func (t *tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// untapped returns the real destination of an output, for a process that outlives the processes that record it.
+// untapped returns the destination below all taps of an output, for a process that outlives the processes that record it.
 func untapped(w io.Writer) io.Writer {
 	for {
 		tap, ok := w.(*tap)
@@ -147,7 +147,8 @@ func untapped(w io.Writer) io.Writer {
 	}
 }
 
-// plain returns the input as an *os.File for the interpreter. Input of a shell itself is not recorded.
+// plain returns the input below all records, which is an *os.File for the interpreter. So the input that a shell reads itself
+// is not recorded.
 func plain(r io.Reader) io.Reader {
 	for {
 		tapped, ok := r.(*tapped)

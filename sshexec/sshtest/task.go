@@ -9,34 +9,34 @@ import (
 	"sync"
 )
 
-// task is one process, with the numbers that the host shows.
+// task is one process of the host, as /proc shows it.
 type task struct {
 	table *processes
 	pid   int
 	start int64 // in hundredths of a second since the host was started
 
-	mu         sync.Mutex
-	ppid       int
-	group      int
-	session    int
-	argv       []string
-	environ    []string
-	user       string
-	ctx        context.Context
-	cancel     context.CancelFunc
-	killedBy   string            // the signal that ends it
-	traps      map[string]string // by signal: shell text, or "" to ignore it
-	pending    []string          // signals that a trap waits to see
-	noticed    chan struct{}     // has an item when a signal is pending
-	onKill     func(signal string)
-	detached   bool // lives on when what started it ends
-	stands     bool // for the one program that it runs
-	hasJobs    bool // in the background, which live on when it ends
-	finished   bool
-	ended      chan struct{} // closed by end
-	started    chan struct{} // closed once it is known whether it will be detached
-	parentTask *task
-	code       int
+	mu             sync.Mutex
+	ppid           int
+	group          int
+	session        int
+	argv           []string
+	environ        []string
+	user           string
+	ctx            context.Context
+	cancel         context.CancelFunc
+	killedBy       string            // the signal that ends it
+	traps          map[string]string // by signal: shell text, or "" to ignore it
+	pending        []string          // signals whose traps have not run yet
+	noticed        chan struct{}     // has an item when a signal is pending
+	onKill         func(signal string)
+	detached       bool // lives on when its parent ends
+	runsOneCommand bool // a background job of a single command, which runs in this process
+	hasJobs        bool // has background jobs, which live on when it ends
+	finished       bool
+	ended          chan struct{} // closed by end
+	started        chan struct{} // closed once it is known whether it will be detached
+	parentTask     *task
+	code           int
 }
 
 // inherit copies the state that a child inherits: ignored signals stay ignored, traps are not inherited.
@@ -59,7 +59,7 @@ func (t *task) exec(argv []string, user string) {
 	maps.DeleteFunc(t.traps, func(_, action string) bool { return action != "" })
 }
 
-// end takes the process off the host.
+// end removes the process from the host.
 func (t *task) end(code int) {
 	t.table.mu.Lock()
 	if t.table.all[t.pid] == t {
@@ -84,7 +84,7 @@ func (t *task) keepJobs() {
 	t.hasJobs = true
 }
 
-// context returns ctx, ended also by a signal.
+// context returns a context that ends with ctx or when a signal ends the process.
 func (t *task) context(ctx context.Context) (context.Context, func()) {
 	t.mu.Lock()
 	own := t.ctx
@@ -101,7 +101,7 @@ func (t *task) context(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// detach lets the process live until the host stops, in a new session if ownSession is set.
+// detach keeps the process until the host stops, in a new session if ownSession is set.
 func (t *task) detach(ownSession bool) context.Context {
 	life := t.table.life()
 	defer t.markStarted()
@@ -115,7 +115,7 @@ func (t *task) detach(ownSession bool) context.Context {
 	return t.ctx
 }
 
-// markStarted records that the process and its parents have started: the end of the session now ends the process too,
+// markStarted records that the process and its parents have started. From now on the end of the session ends the process,
 // unless it is detached.
 func (t *task) markStarted() {
 	for ; t != nil; t = t.parentTask {
@@ -135,7 +135,7 @@ func (t *task) isDetached() bool {
 	return t.detached
 }
 
-// stat returns /proc/PID/stat: of its 52 fields those that identify the process, zero for the rest.
+// stat returns the content of /proc/PID/stat. It fills in the fields that identify the process; the rest of the 52 fields are 0.
 func (t *task) stat() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func (t *task) cmdline() string {
 	return strings.Join(t.argv, "\x00") + "\x00"
 }
 
-// setEnviron says what /proc shows of the environment.
+// setEnviron sets the environment that /proc shows.
 func (t *task) setEnviron(environ []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

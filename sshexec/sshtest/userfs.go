@@ -121,7 +121,7 @@ func (u *userFs) look(name string) (os.FileInfo, error) {
 	return u.fs.Lstat(name)
 }
 
-// procOf is the simulated /proc for a path below /proc. It is nil if a stored file has a path that /proc lacks.
+// procOf returns the simulated /proc for a path below /proc. It returns nil for a path that only a stored file has.
 func (u *userFs) procOf(name string) afero.Fs {
 	if u.noProc || !within(name, "/proc") {
 		return nil
@@ -135,7 +135,7 @@ func (u *userFs) procOf(name string) afero.Fs {
 	return proc
 }
 
-// absent reports whether a program is not there for the moment.
+// absent reports whether a fault hides a program.
 func (u *userFs) absent(name string) bool {
 	return name == sftpServerPath && u.faults.current().NoSFTP
 }
@@ -171,7 +171,7 @@ func (u *userFs) MkdirAll(name string, perm os.FileMode) error {
 	}
 	err := u.Mkdir(name, perm)
 	if info, other := u.Stat(name); errors.Is(err, fs.ErrExist) && other == nil && info.IsDir() {
-		return nil // another process was faster
+		return nil // another process created the directory meanwhile
 	}
 	return err
 }
@@ -285,7 +285,7 @@ func (u *userFs) Chmod(name string, mode os.FileMode) error {
 	return u.fs.Chmod(name, mode)
 }
 
-// Chown is refused: owners are names here, see the program chown.
+// Chown always fails, because a host has owners by name. The program chown and SFTP change the owner.
 func (u *userFs) Chown(name string, _, _ int) error { return denied("chown", clean(name)) }
 
 func (u *userFs) Chtimes(name string, accessed, modified time.Time) error {

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// users assigns numbers to the users of a host; a group has the number of the user with its name.
+// users assigns numbers to the users of a host. A group has the number of the user of the same name.
 type users struct {
 	mu    sync.Mutex
-	names []string // those that exist, the first two being root and the login
-	other []string // owners of files that are no users
+	names []string // existing users: first root, then the login user
+	other []string // owners of files that are not existing users
 }
 
 const (
@@ -55,7 +55,7 @@ func (u *users) number(name string) int {
 
 func (u *users) id(name string) string { return strconv.Itoa(u.number(name)) }
 
-// name returns the user with a number; the number if there is none.
+// name returns the user with a number, or the number itself if no user has it.
 func (u *users) name(number int) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -16,18 +16,18 @@ type wire struct {
 	lost   func()          // called when the other side has disconnected
 
 	mu    sync.Mutex
-	since int   // the faults that count
-	count int64 // bytes received under them
+	since int   // the change of faults since which bytes are counted
+	count int64 // bytes received since this change
 	ahead []byte
 	err   error // returned after the buffered data
 }
 
-// stallBytes bounds the data that is read from a stalled connection to notice its end: more than the window that a
+// stallBytes limits the data that is read ahead from a stalled connection to notice its end. It is more than the window that a
 // client of x/crypto/ssh fills.
 const stallBytes = 4 << 20
 
-// stalled waits as long as stalls holds, and reads what arrives meanwhile: that
-// is how the end of the connection is seen. false: it has ended.
+// stalled waits while stalls returns true. Meanwhile it reads ahead, to notice the end of the connection. It returns false if
+// the connection has ended.
 func (w *wire) stalled(stalls func(Faults) bool) bool {
 	if !stalls(w.faults.current()) {
 		return true
@@ -102,7 +102,8 @@ func (w *wire) next(p []byte) (int, error) {
 	return w.Conn.Read(p)
 }
 
-// exhausted applies the faults to a connection that has sent its number of bytes.
+// exhausted cuts or stalls a connection that has sent the number of bytes of CutAfter or StallAfter. It returns false if the
+// connection has ended.
 func (w *wire) exhausted(f Faults) bool {
 	if f.CutAfter > 0 && (f.StallAfter == 0 || f.CutAfter <= f.StallAfter) {
 		if w.faults.mayCut() {
@@ -115,7 +116,7 @@ func (w *wire) exhausted(f Faults) bool {
 	return true
 }
 
-// room returns how many bytes may still be received; -1 when any number may.
+// room returns the number of bytes that the connection may still receive, -1 for no limit.
 func (w *wire) room() (Faults, int64) {
 	f, since, _ := w.faults.get()
 	w.mu.Lock()
@@ -139,7 +140,7 @@ func (w *wire) received(n int) {
 	w.count += int64(n)
 }
 
-// silent reports whether StallAfter holds the connection.
+// silent reports whether StallAfter stops the connection.
 func (w *wire) silent() bool {
 	f, since, _ := w.faults.get()
 	w.mu.Lock()
@@ -167,7 +168,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// slice is the amount of data per write on a slow connection: a fiftieth of a second.
+// slice returns the number of bytes that a slow connection transfers in a fiftieth of a second, the size of its writes.
 func slice(f Faults) int {
 	if f.BytesPerSecond <= 0 {
 		return int(^uint(0) >> 1)

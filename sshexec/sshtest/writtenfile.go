@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// writtenFile is a file open for writing, on a disk that may be full and on a
-// host that has its own clock.
+// writtenFile is a file open for writing. It applies the fault of a full disk and the clock of the host.
 type writtenFile struct {
 	afero.File
 	fs    *userFs
@@ -40,7 +39,7 @@ func (f *writtenFile) fit(p []byte, write func([]byte) (int, error)) (int, error
 	return n, err
 }
 
-// Close dates the file by the clock of the host, if that is another one.
+// Close also sets the time of the file by the clock of the host, if Config.Clock is set.
 func (f *writtenFile) Close() error {
 	err := f.File.Close()
 	if f.wrote && f.fs.ownClock {
