@@ -10,14 +10,14 @@ import (
 	"fmt"
 )
 
-// hashes are the digests accepted (RFC 5754 section 2).
+// hashes are the accepted digest algorithms (RFC 5754 section 2).
 var hashes = map[string]crypto.Hash{
 	"2.16.840.1.101.3.4.2.1": crypto.SHA256,
 	"2.16.840.1.101.3.4.2.2": crypto.SHA384,
 	"2.16.840.1.101.3.4.2.3": crypto.SHA512,
 }
 
-// refused names algorithms that are met and not accepted, for messages.
+// refused has names, for error messages, of algorithms that occur in the field and are not accepted.
 var refused = map[string]string{
 	"1.2.840.113549.2.5":     "MD5",
 	"1.3.14.3.2.26":          "SHA-1",
@@ -29,7 +29,7 @@ var refused = map[string]string{
 	"2.16.840.1.101.3.4.3.2": "DSA with SHA-256",
 }
 
-// scheme is a way to sign.
+// scheme is a signature scheme.
 type scheme int
 
 const (
@@ -39,8 +39,8 @@ const (
 	schemeEd25519
 )
 
-// schemes are the signature algorithms accepted (RFC 5754 section 3, RFC 4056, RFC
-// 8419). A hash of 0 means that the digest algorithm of the signer says it.
+// schemes are the accepted signature algorithms (RFC 5754 section 3, RFC 4056, RFC 8419). A hash of 0 means that the digest
+// algorithm of the signer determines the hash.
 var schemes = map[string]struct {
 	scheme scheme
 	hash   crypto.Hash
@@ -63,7 +63,7 @@ func (a algorithm) String() string {
 	return a.id.String()
 }
 
-// hash returns the hash that a digest algorithm is.
+// hash returns the hash function of a digest algorithm. It fails with ErrAlgorithm for an algorithm that is not accepted.
 func (a algorithm) hash() (crypto.Hash, error) {
 	h, ok := hashes[a.id.String()]
 	if !ok {
@@ -72,15 +72,15 @@ func (a algorithm) hash() (crypto.Hash, error) {
 	return h, nil
 }
 
-// method is how a signature is to be verified.
+// method holds the parameters for verifying a signature.
 type method struct {
 	scheme scheme
 	hash   crypto.Hash
-	salt   int // of PSS
+	salt   int // length of the salt of PSS
 }
 
-// methodOf reads a signature algorithm. Its hash, where it names one, must be that
-// of the digest algorithm (RFC 8933 section 3).
+// methodOf reads a signature algorithm. If the algorithm names a hash, this must be the hash of the digest algorithm (RFC 8933
+// section 3).
 func methodOf(a algorithm, digest crypto.Hash) (method, error) {
 	known, ok := schemes[a.id.String()]
 	if !ok {
@@ -100,12 +100,12 @@ func methodOf(a algorithm, digest crypto.Hash) (method, error) {
 	return m, nil
 }
 
-// message is the data that a signature covers. The whole is nil if only the digest is known.
+// message is the data that a signature covers. whole is nil if only the digest is known.
 type message struct {
 	whole, digest []byte
 }
 
-// verify returns nil if the signature over a message was made with the private key of key.
+// verify returns nil if the signature over a message was made with the private key that belongs to key.
 func (m method) verify(key crypto.PublicKey, over message, signature []byte) error {
 	if err := acceptKey(key); err != nil {
 		return err
@@ -129,14 +129,14 @@ func (m method) verify(key crypto.PublicKey, over message, signature []byte) err
 	return nil
 }
 
-// RSA keys shorter than minRSA are broken; crypto/rsa draws the same line. Longer
-// ones than maxRSA cost an attacker nothing and the verifier much.
+// Limits for RSA keys in bits. Shorter keys are broken; crypto/rsa has the same minimum. Longer keys cost the verifier much time
+// and an attacker none.
 const (
 	minRSA = 1024
 	maxRSA = 8192
 )
 
-// acceptKey refuses kinds and sizes of keys that no signature is verified with.
+// acceptKey returns an error for types and sizes of keys that are not accepted.
 func acceptKey(key crypto.PublicKey) error {
 	switch key := key.(type) {
 	case *rsa.PublicKey:

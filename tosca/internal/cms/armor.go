@@ -9,13 +9,12 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// labels are the PEM labels of CMS: RFC 7468 section 9, section 8 (older tools), and the label of even older tools.
+// labels are the PEM labels of CMS: that of RFC 7468 section 9, that of older tools (section 8), and that of even older tools.
 var labels = []string{"CMS", "PKCS7", "PKCS #7 SIGNED DATA"}
 
-// unarmor returns the BER of data that is BER itself or holds it as the first PEM
-// block with one of the labels.
+// unarmor returns data if it is BER. Otherwise it returns the content of the first PEM block with one of the labels.
 func unarmor(data []byte) ([]byte, error) {
-	// PEM is not looked for in BER: signed content may well hold some.
+	// Do not search BER for PEM, because the signed content may contain PEM blocks.
 	if len(data) > 0 && data[0] == byte(asn1.SEQUENCE) {
 		return data, nil
 	}

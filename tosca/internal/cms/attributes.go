@@ -14,11 +14,11 @@ var (
 	oidMessageDigest = encoding.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 4}
 )
 
-// attributes are the signed attributes of a signer that matter here.
+// attributes are the signed attributes of a signer that verification uses.
 type attributes struct {
 	contentType   encoding.ObjectIdentifier
 	messageDigest []byte
-	// encodings are the encodings that the signature may be over.
+	// encodings are the encodings that the signature may cover.
 	encodings [][]byte
 }
 
@@ -63,8 +63,9 @@ func (a *attributes) take(id encoding.ObjectIdentifier, values cryptobyte.String
 	return nil
 }
 
-// encode returns the data that the signature of attributes covers: their encoding as SET OF (RFC 5652 5.4), which DER
-// sorts. Some signers sign the unsorted encoding that they send, and openssl verifies it; both encode the same set.
+// encode returns the data that the signature over attributes may cover: their encoding as SET OF (RFC 5652 5.4), sorted as DER
+// requires, and the unsorted encoding as received. Some signers sign the unsorted encoding, and openssl accepts it. Both encode
+// the same set.
 func encode(list [][]byte) [][]byte {
 	asReceived := encodeSet(list)
 	slices.SortFunc(list, bytes.Compare)
@@ -82,5 +83,5 @@ func encodeSet(list [][]byte) []byte {
 			out.AddBytes(one)
 		}
 	})
-	return out.BytesOrPanic() // the list was read from such a set
+	return out.BytesOrPanic() // cannot panic: the list was read from a set of this size
 }

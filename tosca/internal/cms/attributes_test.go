@@ -45,7 +45,8 @@ func TestSignedAttributes(t *testing.T) {
 	}
 }
 
-// Senders of BER need not sort the attributes that they send, but they sign the sorted encoding (RFC 5652 5.4).
+// TestAttributesSignedSorted checks attributes that are sent unsorted, which BER allows, and signed in their sorted encoding
+// (RFC 5652 5.4).
 func TestAttributesSignedSorted(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	f := forgery{by: []*holder{vendor}, content: manifest, contentType: oidData, certificates: []*holder{vendor}}
@@ -58,7 +59,7 @@ func TestAttributesSignedSorted(t *testing.T) {
 	wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], nil)
 }
 
-// RFC 5652 5.3: only plain data may be signed without attributes.
+// TestContentTypes checks that only plain data is accepted without signed attributes (RFC 5652 5.3).
 func TestContentTypes(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	f := forgery{by: []*holder{vendor}, content: manifest, contentType: oid(1, 2, 840, 113549, 1, 9, 16, 1, 4), certificates: []*holder{vendor}}

@@ -5,14 +5,13 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// maxDepth is how deep elements may be nested; a certificate in SignedData needs
-// about a dozen levels.
+// maxDepth limits the nesting of elements. A certificate in SignedData needs about a dozen levels.
 const maxDepth = 32
 
 const constructed = 0x20
 
-// definite rewrites BER with indefinite lengths, as "openssl cms -stream" and Bouncy Castle write it, into what DER
-// allows: definite lengths in their shortest form and octet strings in one piece. DER stays unchanged.
+// definite rewrites BER with indefinite lengths, which "openssl cms -stream" and Bouncy Castle write: the result has definite
+// lengths in their shortest form and octet strings in one piece, as DER requires. DER stays unchanged.
 func definite(ber []byte) ([]byte, error) {
 	in := cryptobyte.String(ber)
 	out := cryptobyte.NewBuilder(make([]byte, 0, len(ber)))
@@ -25,7 +24,7 @@ func definite(ber []byte) ([]byte, error) {
 	return out.Bytes()
 }
 
-// rewrite moves one element from in to out.
+// rewrite reads one element from in and writes it to out.
 func rewrite(out *cryptobyte.Builder, in *cryptobyte.String, depth int) error {
 	e, err := readElement(in)
 	if err != nil {
@@ -37,7 +36,7 @@ func rewrite(out *cryptobyte.Builder, in *cryptobyte.String, depth int) error {
 	return err
 }
 
-// pieces is the bit to take from the tag of an octet string that comes in pieces.
+// pieces returns the bit to clear in the tag of an octet string that comes in pieces, 0 for any other tag.
 func pieces(tag asn1.Tag) asn1.Tag {
 	if tag == asn1.OCTET_STRING|constructed {
 		return constructed
@@ -66,8 +65,8 @@ func rewriteBody(out *cryptobyte.Builder, in *cryptobyte.String, e element, dept
 	}
 }
 
-// rewriteChild moves one element of a parent; of a piece of an octet string it
-// moves the octets only.
+// rewriteChild rewrites one element of a parent. If the parent is an octet string in pieces, it writes only the octets of the
+// element.
 func rewriteChild(out *cryptobyte.Builder, in *cryptobyte.String, parent asn1.Tag, depth int) error {
 	if pieces(parent) == 0 {
 		return rewrite(out, in, depth)
@@ -82,15 +81,14 @@ func rewriteChild(out *cryptobyte.Builder, in *cryptobyte.String, parent asn1.Ta
 	return rewriteBody(out, in, piece, depth)
 }
 
-// element is the beginning of a BER element; the body is empty if the length is
-// indefinite: then it follows.
+// element is the beginning of a BER element. If the length is indefinite, body is empty, and the content follows in the input.
 type element struct {
 	tag        asn1.Tag
 	body       cryptobyte.String
 	indefinite bool
 }
 
-// atEnd reports whether the element has been read completely, and consumes the end-of-contents octets (X.690 8.1.5).
+// atEnd reports whether the element has been read completely. It consumes the end-of-contents octets (X.690 8.1.5).
 func (e element) atEnd(in *cryptobyte.String) (bool, error) {
 	switch {
 	case !e.indefinite:
@@ -129,7 +127,7 @@ func readElement(in *cryptobyte.String) (element, error) {
 	return e, skip(in, length)
 }
 
-// readLength reads a length of X.690 8.1.3, of which the first octet was read.
+// readLength reads the rest of a length (X.690 8.1.3) whose first octet is first.
 func readLength(in *cryptobyte.String, first uint8) (int, error) {
 	if first < 0x80 {
 		return int(first), nil

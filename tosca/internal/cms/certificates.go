@@ -5,9 +5,8 @@ import (
 	"encoding/pem"
 )
 
-// ParseCertificates reads a file of certificates as packages have them beside
-// their signatures (SOL004 clause 5): PEM, where other blocks are passed over,
-// or DER. A file without certificates is ErrMalformed.
+// ParseCertificates reads a file of certificates, which packages have beside their signatures (SOL004 clause 5). The file is PEM
+// or DER; other PEM blocks are skipped. A file without certificates fails with ErrMalformed.
 func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
 	blocks := certificateBlocks(data)
 	if blocks == nil {

@@ -18,7 +18,7 @@ func TestParseCertificates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data  []byte
 		names string
-		want  string // in the error
+		want  string // text in the error
 	}{
 		"one PEM":             {block("CERTIFICATE", a), "CN=a", ""},
 		"two PEM":             {append(block("CERTIFICATE", a), block("CERTIFICATE", b)...), "CN=a CN=b", ""},
@@ -53,7 +53,7 @@ func TestParseCertificates(t *testing.T) {
 	}
 }
 
-// A certificate that cannot be read matters only if it is the signer's.
+// TestUnreadableCertificate checks that an unreadable certificate is a fault only if the signer needs it.
 func TestUnreadableCertificate(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	broken := []byte{0x30, 0}
@@ -63,7 +63,7 @@ func TestUnreadableCertificate(t *testing.T) {
 	got := verify(t, f.bytes(t), manifest, trusting(vendor))[0]
 	wantReason(t, got, cms.ErrNoCertificate)
 	if !strings.Contains(got.Reason.Error(), "cannot be read: x509") {
-		t.Errorf("reason %v, want why the certificate in the CMS cannot be read", got.Reason)
+		t.Errorf("reason %v, want the cause why the certificate in the CMS cannot be read", got.Reason)
 	}
 	f.spoil = func(sd *signedData) {
 		sd.Certificates = implicit0(bytes.Join([][]byte{broken, attributeCertificate, vendor.certificate.Raw}, nil))

@@ -9,7 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// A vendor's manifest whose signature openssl verifies too. The signed text ends before the block of the signature.
+// TestCorpusManifest verifies the signed manifests of vendors, which openssl verifies too. The signed text ends before the block
+// of the signature.
 func TestCorpusManifest(t *testing.T) {
 	corpus := os.Getenv("VNFKIT_CORPUS")
 	if corpus == "" {
@@ -27,7 +28,7 @@ func TestCorpusManifest(t *testing.T) {
 			}
 			text, _, found := bytes.Cut(file, []byte("-----BEGIN CMS-----"))
 			if !found {
-				t.Fatal("it is not signed")
+				t.Fatal("the manifest is not signed")
 			}
 			wantReason(t, verify(t, file, text, cms.Options{Now: now})[0], cms.ErrUntrusted)
 		})

@@ -8,16 +8,11 @@
 //		// s.Valid, s.Trusted, s.Reason
 //	}
 //
-// The content is never needed whole: an image of many GiB is hashed as a stream,
-// for all signatures over it at once. Signers are found by issuer and serial
-// number or by subject key identifier. Accepted are RSA (PKCS #1 v1.5 and PSS),
-// ECDSA and Ed25519 with SHA-256, SHA-384 or SHA-512.
+// The content need not be in memory: the caller hashes an image of many GiB once, as a stream, for all signatures over it. The
+// package finds the certificate of a signer by issuer and serial number or by subject key identifier. It accepts RSA
+// (PKCS #1 v1.5 and PSS), ECDSA and Ed25519 with SHA-256, SHA-384 or SHA-512.
 //
-// It reads with cryptobyte and verifies with the standard library.
-// github.com/smallstep/pkcs7 v0.2.3 was looked at and would not have helped: its
-// signer has no field for a key identifier, so that what "openssl cms -keyid"
-// makes cannot be read; it has no RSA-PSS and no Ed25519; without signed
-// attributes it wants the content in memory; it takes the first of several
-// message digests, does not look at the content type attribute, and accepts
-// SHA-1. A wrapper would have to redo all of these, which is all there is.
+// The package reads with cryptobyte and verifies with the standard library. It does not use github.com/smallstep/pkcs7 v0.2.3,
+// which has no field for a key identifier (openssl cms -keyid), no RSA-PSS and no Ed25519, needs the content in memory if there
+// are no signed attributes, takes the first of several message digests, ignores the content type attribute, and accepts SHA-1.
 package cms

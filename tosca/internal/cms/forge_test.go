@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The structures of RFC 5652 as encoding/asn1 writes them. The package under test reads them with another library, so
-// that a mistake of one library does not hide.
+// The structures of RFC 5652 for encoding/asn1. The package under test reads them with another library, so that a fault of one
+// library does not go unnoticed.
 type (
 	contentInfo struct {
 		Type    asn1.ObjectIdentifier
@@ -72,7 +72,7 @@ var (
 	oidEd25519       = oid(1, 3, 101, 112)
 )
 
-// forgery is SignedData to be made by hand, right unless a test says otherwise.
+// forgery describes SignedData. Fields that a test does not set lead to a valid encoding.
 type forgery struct {
 	by           []*holder
 	content      []byte
@@ -82,11 +82,11 @@ type forgery struct {
 	keyID        bool
 	unsorted     bool // signed attributes are sent and signed in the order given
 	contentType  asn1.ObjectIdentifier
-	attributes   []attribute              // instead of the right ones
-	digest       asn1.ObjectIdentifier    // used instead of the identifier of SHA-512
-	algorithm    pkix.AlgorithmIdentifier // instead of the one of the key
-	parameters   *pssParameters           // signs by RSA-PSS
-	spoil        func(*signedData)        // before all is written
+	attributes   []attribute              // replace the valid signed attributes
+	digest       asn1.ObjectIdentifier    // replaces the identifier of SHA-512
+	algorithm    pkix.AlgorithmIdentifier // replaces the algorithm of the key
+	parameters   *pssParameters           // sign with RSA-PSS
+	spoil        func(*signedData)        // changes the structure before it is encoded
 }
 
 func (f forgery) bytes(t testing.TB) []byte {

@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// Hostile input is refused or has no trusted signer: the fuzzer has none of the keys. The result is consistent, and
-// nothing panics.
+// FuzzParse checks that input is refused or has no trusted signer, because the fuzzer has no private key. The result must be
+// consistent.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.cms")
 	if err != nil || len(files) == 0 {
@@ -63,7 +63,7 @@ func check(t *testing.T, signers []cms.Signer) {
 	}
 }
 
-// FuzzSigner gets past the checks of lengths, where FuzzParse mostly fails: it puts its parts into valid SignedData.
+// FuzzSigner puts its input into valid SignedData. The input of FuzzParse rarely passes the checks of lengths.
 func FuzzSigner(f *testing.F) {
 	vendor := certify(f, "vendor", rsaKey(), nil)
 	foreign := certify(f, "root", ecdsaKey(), nil, authority)
@@ -84,7 +84,7 @@ func FuzzSigner(f *testing.F) {
 	})
 }
 
-// frame makes SignedData of the contents of its certificates and its only signer.
+// frame returns SignedData with the given encoding of its certificates and of its only signer.
 func frame(certificates, signer []byte) []byte {
 	compound := func(tag int, body ...[]byte) []byte {
 		return must(asn1.Marshal(asn1.RawValue{Tag: tag, IsCompound: true, Bytes: bytes.Join(body, nil)}))

@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// openssl signs content as vendors do, with "openssl cms -sign".
+// openssl signs content with "openssl cms -sign", as vendors do.
 func openssl(t *testing.T, content []byte, by []*holder, args ...string) []byte {
 	t.Helper()
 	program, err := exec.LookPath("openssl")
@@ -32,7 +32,7 @@ func openssl(t *testing.T, content []byte, by []*holder, args ...string) []byte 
 		name := filepath.Join(t.TempDir(), h.certificate.Subject.CommonName)
 		write(t, name+".cert", "CERTIFICATE", h.certificate.Raw)
 		write(t, name+".key", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(h.key)))
-		// Options of a key follow its signer; options of the last key may come later.
+		// openssl applies the options of a key to the signer before them. Those of the last signer may come later.
 		signer := []string{"-signer", name + ".cert", "-inkey", name + ".key"}
 		args = slices.Insert(args, 2+4*i, signer...)
 	}
@@ -83,7 +83,7 @@ func TestOpenSSL(t *testing.T) {
 	}
 }
 
-// What openssl 3.0 cannot do newer ones can.
+// TestOpenSSLEd25519 needs a newer openssl than 3.0.
 func TestOpenSSLEd25519(t *testing.T) {
 	root := certify(t, "root", ecdsaKey(), nil, authority)
 	vendor := certify(t, "vendor", edwardKey(), root)
@@ -94,7 +94,7 @@ func TestOpenSSLEd25519(t *testing.T) {
 	}
 }
 
-// accepts checks that the signature verifies for the manifest and for no other content. The certificate is passed too,
+// accepts checks that the signature is valid for the manifest and for no other content. It passes the certificate of vendor,
 // because the CMS may not contain it.
 func accepts(t *testing.T, signature []byte, vendor, root *holder) {
 	t.Helper()
@@ -107,7 +107,7 @@ func accepts(t *testing.T, signature []byte, vendor, root *holder) {
 	}
 }
 
-// combinations lists every way to take one of each, split into arguments.
+// combinations returns all combinations of one choice from each list, split into arguments.
 func combinations(of [][]string) [][]string {
 	out := [][]string{nil}
 	for _, choices := range of {
@@ -122,8 +122,8 @@ func combinations(of [][]string) [][]string {
 	return out
 }
 
-// sampled returns every fifth element unless VNFKIT_FULL is set. The options have two or four values, so each value of each option
-// remains.
+// sampled returns every fifth element unless VNFKIT_FULL is set. The sample still contains each value of each option, because
+// the options have two or four values.
 func sampled(all [][]string) [][]string {
 	if fulltest.Enabled() {
 		return all
@@ -135,14 +135,15 @@ func sampled(all [][]string) [][]string {
 	return some
 }
 
-// Without -binary openssl signs lines that end in CRLF, independent of the line ends in the file.
+// TestOpenSSLText checks signatures made without -binary: openssl then signs lines that end in CRLF, whatever line ends the file
+// has.
 func TestOpenSSLText(t *testing.T) {
 	vendor := certify(t, "vendor", rsaKey(), nil)
 	canonical := bytes.ReplaceAll(manifest, []byte("\n"), []byte("\r\n"))
 	for name, tt := range map[string]struct {
 		args   []string
 		signed []byte
-		want   error // for the unchanged file
+		want   error // expected reason for the unchanged file
 	}{
 		"lines":          {nil, canonical, cms.ErrDigest},
 		"without attrs":  {[]string{"-noattr"}, canonical, cms.ErrSignature},

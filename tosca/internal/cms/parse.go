@@ -11,8 +11,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// Signed is SignedData (RFC 5652 5.1): who signed, and the content if it is not
-// detached.
+// Signed is SignedData (RFC 5652 5.1): the signers and, unless it is detached, the content.
 type Signed struct {
 	contentType  encoding.ObjectIdentifier
 	content      []byte
@@ -23,8 +22,8 @@ type Signed struct {
 	signers []signerInfo
 }
 
-// maxSigners and maxCertificates bound what a file of a few kilobytes can cost:
-// crypto/x509 may check 100 signatures before it gives up on a single chain.
+// maxSigners and maxCertificates limit the work that a file of a few kilobytes can cause: crypto/x509 may check 100 signatures
+// before it gives up on a single chain.
 const (
 	maxSigners      = 4
 	maxCertificates = 32
@@ -38,9 +37,9 @@ var (
 	tag1 = asn1.Tag(1).ContextSpecific().Constructed()
 )
 
-// Parse reads SignedData from a PEM block, DER, or BER with indefinite lengths. It fails with ErrNotCMS or
-// ErrMalformed. It does not verify the signatures; it guarantees that there is at least one. It takes memory in
-// proportion to data, whose size the caller limits.
+// Parse reads SignedData from a PEM block, DER, or BER with indefinite lengths. It fails with ErrNotCMS or ErrMalformed. Parse
+// does not verify the signatures; the result has at least one. The caller limits the size of data, because Parse uses memory
+// in proportion to it.
 func Parse(data []byte) (*Signed, error) {
 	ber, err := unarmor(data)
 	if err != nil {
@@ -57,13 +56,12 @@ func Parse(data []byte) (*Signed, error) {
 	return readSignedData(body)
 }
 
-// Content is the content that the CMS carries; ok is false if it is detached.
+// Content returns the content that the CMS carries. ok is false if the content is detached.
 func (s *Signed) Content() (content []byte, ok bool) {
 	return s.content, !s.detached
 }
 
-// Digests lists the digests of the content that Verify wants. Algorithms that are
-// not accepted are not among them.
+// Digests returns the digest algorithms whose results Verify needs, without algorithms that are not accepted.
 func (s *Signed) Digests() []crypto.Hash {
 	var out []crypto.Hash
 	for _, si := range s.signers {
@@ -75,7 +73,7 @@ func (s *Signed) Digests() []crypto.Hash {
 	return out
 }
 
-// readContentInfo reads RFC 5652 section 3 and returns the SignedData.
+// readContentInfo reads ContentInfo (RFC 5652 section 3) and returns its SignedData.
 func readContentInfo(der cryptobyte.String) (cryptobyte.String, error) {
 	var info, explicit, body cryptobyte.String
 	var kind encoding.ObjectIdentifier
@@ -92,8 +90,8 @@ func readContentInfo(der cryptobyte.String) (cryptobyte.String, error) {
 	return body, nil
 }
 
-// readSignedData reads RFC 5652 5.1. It skips the version and the digest algorithms, because each signer states its
-// own, and revocation lists, because nothing tells which of them to trust.
+// readSignedData reads SignedData (RFC 5652 5.1). It skips the version and the digest algorithms, because each signer states its
+// algorithm. It skips revocation lists, because their trustworthiness is unknown.
 func readSignedData(body cryptobyte.String) (*Signed, error) {
 	var encapsulated, certificates, signers cryptobyte.String
 	if !body.SkipASN1(asn1.INTEGER) || !body.SkipASN1(asn1.SET) ||

@@ -102,7 +102,7 @@ func repeat[T any](v T, n int) []T {
 	return out
 }
 
-// extend puts NULL behind the content of ContentInfo, or into it.
+// extend adds a NULL behind the content of ContentInfo, or at the end of the content.
 func extend(t *testing.T, der []byte, behind, into bool) []byte {
 	t.Helper()
 	var info struct {
@@ -122,8 +122,7 @@ func extend(t *testing.T, der []byte, behind, into bool) []byte {
 	return must(asn1.Marshal(info))
 }
 
-// Revocation lists and unsigned attributes (time stamps, countersignatures) are
-// there to be passed over.
+// TestParsePassesOver checks that Parse skips revocation lists and unsigned attributes (time stamps, countersignatures).
 func TestParsePassesOver(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	f := forgery{by: []*holder{vendor}, content: manifest, certificates: []*holder{vendor}, spoil: func(sd *signedData) {
@@ -133,26 +132,26 @@ func TestParsePassesOver(t *testing.T) {
 	wantReason(t, verify(t, f.bytes(t), manifest, trusting(vendor))[0], nil)
 }
 
-// Truncated or changed input gives an error, or a signer with a reason.
+// TestParseBroken checks that truncated or changed input leads to an error, or to a signer with a reason.
 func TestParseBroken(t *testing.T) {
 	vendor := certify(t, "vendor", ecdsaKey(), nil)
 	der := forgery{by: []*holder{vendor}, content: manifest, certificates: []*holder{vendor}, carried: true}.bytes(t)
 	for n := range der {
 		if _, err := cms.Parse(der[:n]); err == nil {
-			t.Errorf("%d bytes of %d are accepted", n, len(der))
+			t.Errorf("Parse accepts the first %d of %d bytes", n, len(der))
 		}
 		bent := bytes.Clone(der)
 		bent[n] ^= 0x20
 		s, err := cms.Parse(bent)
 		if err != nil {
 			if !errors.Is(err, cms.ErrMalformed) && !errors.Is(err, cms.ErrNotCMS) {
-				t.Errorf("byte %d bent: %v is neither ErrMalformed nor ErrNotCMS", n, err)
+				t.Errorf("byte %d changed: %v is neither ErrMalformed nor ErrNotCMS", n, err)
 			}
 			continue
 		}
 		for _, g := range s.Verify(nil, cms.Options{Now: now}) {
 			if g.Trusted || g.Reason == nil {
-				t.Errorf("byte %d bent: trusted %v, reason %v", n, g.Trusted, g.Reason)
+				t.Errorf("byte %d changed: trusted %v, reason %v", n, g.Trusted, g.Reason)
 			}
 		}
 	}
@@ -164,7 +163,7 @@ func TestIndefiniteLengths(t *testing.T) {
 	long := bytes.Repeat([]byte{0x30, 0x80}, 40)
 	for name, tt := range map[string]struct {
 		data []byte
-		want string // in the error; none if empty
+		want string // text in the error; "": no error
 	}{
 		"in one piece":            {der, ""},
 		"everywhere":              {indefinite(t, der, 0x24, 0x80, 0x04, 3, 'm', 'e', 't', 0x24, 0x80, 0x04, 1, 'a', 0, 0), ""},
@@ -199,8 +198,8 @@ func TestIndefiniteLengths(t *testing.T) {
 	}
 }
 
-// indefinite rewrites DER so that all constructed elements have indefinite lengths
-// and octet strings that hold the manifest begin with the given piece.
+// indefinite rewrites DER. All constructed elements get indefinite lengths, and octet strings that hold the manifest begin with
+// the given piece.
 func indefinite(t *testing.T, der []byte, piece ...byte) []byte {
 	t.Helper()
 	var out []byte

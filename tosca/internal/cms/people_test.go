@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// now is when the tests verify; certificates are valid a year around it.
+// now is the time at which the tests verify signatures. Certificates are valid half a year before and after it.
 var now = time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)
 
 const halfYear = 182 * 24 * time.Hour
@@ -38,7 +38,7 @@ func validFrom(from time.Time, d time.Duration) change {
 	return func(c *x509.Certificate) { c.NotBefore, c.NotAfter = from, from.Add(d) }
 }
 
-// RSA keys are slow to make, so all tests share one.
+// Generating an RSA key is slow, so all tests share one.
 var (
 	rsaKey    = sync.OnceValue(func() crypto.Signer { return must(rsa.GenerateKey(rand.Reader, 2048)) })
 	ecdsaKey  = func() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) }
@@ -50,7 +50,7 @@ var (
 	}
 )
 
-// sizedKey claims to be an RSA key of a given size, so that no test needs to make such a key.
+// sizedKey pretends to be an RSA key of a given size, so that no test has to generate a large key.
 type sizedKey struct {
 	crypto.Signer
 	bits uint
@@ -61,7 +61,7 @@ func (k sizedKey) Public() crypto.PublicKey {
 	return &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}
 }
 
-// must panics on errors that no test expects.
+// must panics on an error that no test expects.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -71,7 +71,7 @@ func must[T any](v T, err error) T {
 
 var lastSerial int64 = 4096
 
-// certify makes a certificate for a key, by an issuer or, if that is nil, by itself.
+// certify creates a certificate for a key. If issuer is nil, the certificate is self-signed.
 func certify(t testing.TB, name string, key crypto.Signer, issuer *holder, changes ...change) *holder {
 	t.Helper()
 	lastSerial++

@@ -8,21 +8,21 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// pss are RSASSA-PSS-params (RFC 4055 3.1).
+// pss is RSASSA-PSS-params (RFC 4055 3.1).
 type pss struct {
 	hash crypto.Hash
 	salt int
 }
 
-// oidMGF1 is the only mask generation function there is.
+// oidMGF1 is MGF1, the only mask generation function of RFC 4055.
 const oidMGF1 = "1.2.840.113549.1.1.8"
 
-// maxSalt is above what fits the longest key.
+// maxSalt limits the length of the salt. It is larger than the longest salt that fits a key of maxRSA bits.
 const maxSalt = maxRSA / 8
 
-// readPSS reads the parameters of a PSS signature. Parameters that are left out default to SHA-1 and are therefore
-// refused. crypto/rsa uses the hash of the message for the mask, as RFC 4056 section 3 recommends; another mask hash is
-// refused. crypto/rsa reads a salt length of 0 as "any", which does not weaken the signature.
+// readPSS reads the parameters of a PSS signature. Omitted parameters default to SHA-1, so readPSS refuses them. crypto/rsa uses
+// the hash of the message for the mask, as RFC 4056 section 3 recommends, so readPSS refuses another mask hash. crypto/rsa
+// accepts any salt for a salt length of 0, which does not weaken the signature.
 func readPSS(in cryptobyte.String) (pss, error) {
 	p := pss{salt: 20}
 	var params, hash, mask, salt, trailer cryptobyte.String

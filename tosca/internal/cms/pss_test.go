@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// pssParameters are RSASSA-PSS-params of RFC 4055 3.1.
+// pssParameters is RSASSA-PSS-params (RFC 4055 3.1).
 type pssParameters struct {
 	Hash    pkix.AlgorithmIdentifier `asn1:"explicit,optional,tag:0"`
 	Mask    pkix.AlgorithmIdentifier `asn1:"explicit,optional,tag:1"`

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// signerInfo is SignerInfo of RFC 5652 5.3 without its unsigned attributes, which no signature protects.
+// signerInfo is SignerInfo (RFC 5652 5.3) without the unsigned attributes, which no signature protects.
 type signerInfo struct {
 	id     identifier
 	digest algorithm
@@ -38,14 +38,14 @@ func readSignerInfo(in cryptobyte.String) (signerInfo, error) {
 	return si, nil
 }
 
-// identifier is SignerIdentifier: the key identifier, or issuer and serial number.
+// identifier is SignerIdentifier: either the key identifier, or the issuer and the serial number.
 type identifier struct {
 	keyID  []byte
 	issuer cryptobyte.String
 	serial *big.Int
 }
 
-// maxIdentifier is far above what names and numbers take that people read.
+// maxIdentifier limits the bytes of an identifier. Real names and serial numbers are far shorter.
 const maxIdentifier = 4096
 
 func (id *identifier) read(in *cryptobyte.String) bool {
@@ -70,7 +70,7 @@ func (id identifier) matches(c *x509.Certificate) bool {
 	return bytes.Equal(id.issuer, c.RawIssuer) && id.serial.Cmp(c.SerialNumber) == 0
 }
 
-// String names a signer as openssl shows certificates.
+// String returns the identifier in the notation in which openssl prints certificates.
 func (id identifier) String() string {
 	if id.serial == nil {
 		return fmt.Sprintf("subject key identifier %X", id.keyID)

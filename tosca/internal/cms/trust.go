@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// trust looks for chains from signers to the roots.
+// trust finds chains from the certificates of signers to the roots.
 type trust struct {
 	roots, intermediates *x509.CertPool
 	now                  time.Time
-	// certificates are all that signers may have.
+	// certificates are all known certificates of possible signers.
 	certificates []*x509.Certificate
 	// verdicts are cached results: several signers may name one certificate.
 	verdicts map[*x509.Certificate]error
@@ -32,11 +32,11 @@ func newTrust(o Options, carried []*x509.Certificate) *trust {
 	return t
 }
 
-// maxCandidates is how many certificates are tried for a signer. There may be more
-// than one because a renewed one has the key identifier of its predecessor.
+// maxCandidates limits the certificates that are tried for a signer. A signer may have several candidates, because a renewed
+// certificate has the key identifier of its predecessor.
 const maxCandidates = 4
 
-// candidates are the certificates that a signer may mean.
+// candidates returns the certificates that the identifier of a signer matches.
 func (t *trust) candidates(id identifier) []*x509.Certificate {
 	var out []*x509.Certificate
 	for _, c := range t.certificates {
@@ -47,8 +47,7 @@ func (t *trust) candidates(id identifier) []*x509.Certificate {
 	return out
 }
 
-// verify returns nil if a signer's certificate is trusted, else ErrUntrusted or
-// ErrExpired.
+// verify returns nil if a signer's certificate is trusted. Otherwise it returns an error that wraps ErrUntrusted or ErrExpired.
 func (t *trust) verify(c *x509.Certificate) error {
 	verdict, given := t.verdicts[c]
 	if !given {
@@ -78,8 +77,8 @@ func (t *trust) judge(c *x509.Certificate) error {
 	return fmt.Errorf("%w: %w", ErrUntrusted, err)
 }
 
-// wasTrusted distinguishes a certificate that is only expired or not yet valid from a certificate without a trusted
-// root: x509 checks the time first.
+// wasTrusted distinguishes a certificate that is only expired, or not valid yet, from a certificate without a trusted root. The
+// error of x509 does not, because x509 checks the time first.
 func (t *trust) wasTrusted(c *x509.Certificate) bool {
 	return t.chain(c, c.NotBefore) == nil || t.chain(c, c.NotAfter) == nil
 }

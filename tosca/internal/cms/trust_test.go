@@ -70,7 +70,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Without roots no signer is trusted, not even through the roots of the system.
+// TestNoRoots checks that without roots no signer is trusted, not even if the system trusts its root.
 func TestNoRoots(t *testing.T) {
 	root := certify(t, "root", ecdsaKey(), nil, authority)
 	vendor := certify(t, "vendor", ecdsaKey(), root)
@@ -81,12 +81,12 @@ func TestNoRoots(t *testing.T) {
 	got := verify(t, f.bytes(t), manifest, cms.Options{Now: now})[0]
 	wantReason(t, got, cms.ErrUntrusted)
 	if !strings.Contains(got.Reason.Error(), "no root certificates are given") {
-		t.Errorf("reason %v, want that there are no roots", got.Reason)
+		t.Errorf("reason %v, want an error about missing roots", got.Reason)
 	}
 }
 
-// A renewed certificate has the key, and so the key identifier, of the old one:
-// the one that can be trusted counts, wherever it stands.
+// TestRenewedCertificate checks two certificates with the same key, and so the same key identifier: the trusted certificate is
+// used, wherever it stands in the CMS.
 func TestRenewedCertificate(t *testing.T) {
 	root, key := certify(t, "root", ecdsaKey(), nil, authority), ecdsaKey()
 	old := certify(t, "vendor", key, root, validFrom(now.Add(-halfYear), halfYear/2))
@@ -97,7 +97,7 @@ func TestRenewedCertificate(t *testing.T) {
 		got := verify(t, f.bytes(t), manifest, trusting(root))[0]
 		wantReason(t, got, nil)
 		if !got.Certificate.Equal(renewed.certificate) {
-			t.Errorf("the certificate is number %s, want %s", got.Certificate.SerialNumber, renewed.certificate.SerialNumber)
+			t.Errorf("serial number of the certificate %s, want %s", got.Certificate.SerialNumber, renewed.certificate.SerialNumber)
 		}
 	}
 
@@ -105,11 +105,12 @@ func TestRenewedCertificate(t *testing.T) {
 	got := verify(t, f.bytes(t), manifest, cms.Options{Now: now})[0]
 	wantReason(t, got, cms.ErrUntrusted)
 	if !got.Certificate.Equal(old.certificate) {
-		t.Error("the certificate is one that does not fit the signature")
+		t.Error("the signer has a certificate that does not fit the signature")
 	}
 }
 
-// One certificate may lie there many times; of those that differ a few are tried.
+// TestManyCertificates checks that copies of a certificate count once, and that at most maxCandidates different certificates are
+// tried.
 func TestManyCertificates(t *testing.T) {
 	root, key := certify(t, "root", ecdsaKey(), nil, authority), ecdsaKey()
 	vendor := certify(t, "vendor", key, root)
@@ -122,8 +123,8 @@ func TestManyCertificates(t *testing.T) {
 	wantReason(t, verify(t, f.bytes(t), manifest, trusting(root))[0], cms.ErrSignature)
 }
 
-// Certificates of the same issuer, and certificates with the same number of another issuer, are not mistaken for the
-// signer's.
+// TestOtherCertificates checks that neither a certificate of the same issuer, nor a certificate of another issuer with the same
+// serial number, is taken for the signer's.
 func TestOtherCertificates(t *testing.T) {
 	root, other := certify(t, "root", ecdsaKey(), nil, authority), certify(t, "other", ecdsaKey(), nil, authority)
 	vendor := certify(t, "vendor", ecdsaKey(), root)

@@ -10,9 +10,9 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
 )
 
-// testdata holds signatures of the manifest that openssl 3.0 made, and the root of
-// their certificates, so that its encoding is tested where there is no openssl.
-// The script that made them is testdata/README.md; the keys were thrown away.
+// TestVectors verifies signatures of the manifest that openssl 3.0 made, with the root of their certificates. So the encoding of
+// openssl is tested on machines without openssl too. testdata/README.md contains the script that made the files; the private
+// keys were not stored.
 func TestVectors(t *testing.T) {
 	pem, err := os.ReadFile("testdata/root.pem")
 	if err != nil {

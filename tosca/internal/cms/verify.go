@@ -11,35 +11,33 @@ import (
 
 // Options are the trusted certificates and other input of the verifier.
 type Options struct {
-	// Roots are the trusted root certificates. If it is nil no signer is trusted; the roots of the system are never
-	// used.
+	// Roots are the trusted root certificates. If Roots is nil, no signer is trusted. The roots of the system are never used.
 	Roots *x509.CertPool
-	// Certificates are further ones, of signers and of authorities between them
-	// and the roots: in SOL004 packages they may lie beside the signature. They
-	// are believed no more than those in the CMS.
+	// Certificates are further certificates of signers and of intermediate authorities. SOL004 packages may have them beside
+	// the signature. They are not trusted, like those in the CMS.
 	Certificates []*x509.Certificate
-	// Now is the time at which certificates must be valid; zero is the current time.
+	// Now is the time at which certificates must be valid. Default: the current time.
 	Now time.Time
 }
 
-// Signer is what Verify found out about one signer.
+// Signer is the result of Verify for one signer.
 type Signer struct {
-	// ID is how the CMS names the signer: for messages.
+	// ID is the identifier of the signer in the CMS, in a form for messages.
 	ID string
-	// Certificate of the signer, nil if it was not found.
+	// Certificate is the certificate of the signer, nil if it was not found.
 	Certificate *x509.Certificate
 	// Valid is set if the holder of Certificate signed this content.
 	Valid bool
-	// Trusted is set if, besides, a chain that is valid now leads to one of the roots.
+	// Trusted is set if Valid is set and a chain that is valid at Options.Now leads to one of the roots.
 	Trusted bool
-	// Reason is why the signer is not trusted; nil if it is. It wraps one of the
-	// errors of this package: ErrExpired or ErrUntrusted if the signature is valid.
+	// Reason is the cause why the signer is not trusted, nil if Trusted is set. It wraps one of the errors of this package:
+	// ErrExpired or ErrUntrusted if Valid is set.
 	Reason error
 }
 
-// Verify checks every signature over the content whose digests are given, one for each of Digests, and returns the
-// signers in the order of the CMS, at least one. If digests is nil, Verify checks the content that the CMS carries. If
-// digests are given and differ from the carried content, the error is ErrDigest.
+// Verify checks each signature over the content with the given digests, which must contain one digest for each algorithm of
+// Digests. It returns the signers in the order of the CMS, at least one. If digests is nil, Verify checks the content that the
+// CMS carries. Digests that differ from those of the carried content lead to ErrDigest.
 func (s *Signed) Verify(digests map[crypto.Hash][]byte, o Options) []Signer {
 	t := newTrust(o, s.certificates)
 	out := make([]Signer, 0, len(s.signers))
@@ -49,7 +47,7 @@ func (s *Signed) Verify(digests map[crypto.Hash][]byte, o Options) []Signer {
 	return out
 }
 
-// verify takes the best of the certificates that fit a signer.
+// verify checks a signature with each candidate certificate and returns the best result.
 func (s *Signed) verify(si signerInfo, digests map[crypto.Hash][]byte, t *trust) Signer {
 	check, err := s.prepare(si, digests)
 	best := Signer{ID: si.id.String(), Reason: err}
@@ -169,6 +167,6 @@ func (s *Signed) messages(si signerInfo, hash crypto.Hash, digest []byte) ([]mes
 
 func sum(hash crypto.Hash, data []byte) []byte {
 	h := hash.New()
-	_, _ = h.Write(data) // never fails, says hash.Hash
+	_, _ = h.Write(data) // hash.Hash documents that Write never fails
 	return h.Sum(nil)
 }

@@ -21,7 +21,7 @@ func trusting(roots ...*holder) cms.Options {
 	return cms.Options{Roots: pool(roots...), Now: now}
 }
 
-// verify hashes the content with the requested algorithms and verifies, as callers do.
+// verify hashes the content with the algorithms that the signature requests, and verifies the signature.
 func verify(t testing.TB, signature, content []byte, o cms.Options) []cms.Signer {
 	t.Helper()
 	s, err := cms.Parse(signature)
@@ -39,7 +39,7 @@ func digests(s *cms.Signed, content []byte) map[crypto.Hash][]byte {
 	return out
 }
 
-// wantReason checks a signer against the error wanted, nil if the signer must be trusted.
+// wantReason checks that the reason of a signer wraps want. If want is nil, the signer must be trusted.
 func wantReason(t testing.TB, got cms.Signer, want error) {
 	t.Helper()
 	if !errors.Is(got.Reason, want) || want == nil && got.Reason != nil {
@@ -60,7 +60,7 @@ func wantReason(t testing.TB, got cms.Signer, want error) {
 func TestKeys(t *testing.T) {
 	for name, tt := range map[string]struct {
 		key    crypto.Signer
-		direct error // without signed attributes
+		direct error // expected reason without signed attributes
 	}{
 		"RSA":         {rsaKey(), nil},
 		"ECDSA P-256": {ecdsaKey(), nil},
@@ -158,7 +158,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// A signature is verified with the algorithm that it states.
+// TestAlgorithmConfusion checks that a signature is verified only with the algorithm that it states.
 func TestAlgorithmConfusion(t *testing.T) {
 	pss, short := pssOf(oidSHA512, 64), pssOf(oidSHA512, 32)
 	rsa, edward := certify(t, "rsa", rsaKey(), nil), certify(t, "edward", edwardKey(), nil)
@@ -196,7 +196,7 @@ func TestCarriedContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := s.Content(); ok {
-		t.Error("detached content is carried")
+		t.Error("Content returns the content of a detached signature")
 	}
 	wantReason(t, s.Verify(nil, trusting(vendor))[0], cms.ErrDigest)
 }
@@ -209,7 +209,7 @@ func TestSigners(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("%d signers, want 3", len(got))
 	}
-	// The set of signers is sorted by encoding/asn1, so that they are found by name.
+	// encoding/asn1 sorts the set of signers, so the test finds each signer by name.
 	for name, want := range map[string]error{"vendor": nil, "stranger": cms.ErrUntrusted, "absent": cms.ErrNoCertificate} {
 		i := slices.IndexFunc(got, func(s cms.Signer) bool { return strings.HasPrefix(s.ID, "issuer CN="+name+", serial number 0x10") })
 		if i < 0 {

@@ -13,7 +13,7 @@ import (
 type bundle struct {
 	documents []Document
 	seen      map[string]bool
-	release   string // of the first file that was imported
+	release   string // release of the first imported file
 }
 
 // load adds the bundled file that a document imports, and the imports of that file. It returns false if no bundled file
@@ -47,9 +47,8 @@ func (b *bundle) addFile(f etsi.File) {
 	}
 }
 
-// addTo appends the documents to a set, and the profile of TOSCA they and the
-// documents of the package are written in. Behind them come, for packages that use
-// types without importing them, the type files of the same release.
+// addTo appends the bundled documents to a set, then the TOSCA profile of the newest version among all documents, then, as
+// implicit documents, the remaining type files of the same release. Packages may use types without importing them.
 func (b *bundle) addTo(s *Set) {
 	version := newest(append(s.All, b.documents...))
 	imported := len(b.documents)
@@ -73,8 +72,7 @@ func (b *bundle) addTo(s *Set) {
 	}
 }
 
-// cache holds the bundled documents that were parsed in this process: they are
-// larger than most descriptors, and never change.
+// cache holds the bundled documents that this process has parsed. They are larger than most descriptors and never change.
 var cache sync.Map // of func() Document
 
 func parsed(key, file string, content func() []byte) Document {

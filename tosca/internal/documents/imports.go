@@ -15,9 +15,8 @@ type imported struct {
 	repository bool
 }
 
-// importsOf lists the imports in any of their notations: "- file",
-// "- file: file", "- name: file", "- name: {file: file}", and a mapping of the
-// last two.
+// importsOf returns the imports in any notation: "- file", "- file: file", "- name: file", "- name: {file: file}", and a mapping
+// instead of a list for the last two.
 func importsOf(section *yamltree.Node) []imported {
 	var found []imported
 	add := func(n *yamltree.Node) {
@@ -46,7 +45,7 @@ func importsOf(section *yamltree.Node) []imported {
 
 func isURL(target string) bool { return strings.Contains(target, "://") }
 
-// missing reports an import that leads nowhere.
+// missing reports an import that cannot be resolved, with the reason.
 func (l *loader) missing(i imported, inside bool) {
 	target, pos := i.file.Str(), i.file.Pos
 	switch {

@@ -1,6 +1,5 @@
-// Package documents reads the service templates of a descriptor: the entry file
-// and everything it imports, from the package or from the bundled type
-// definitions.
+// Package documents reads the service templates of a descriptor: the entry file and all files that it imports, from the package
+// or from the bundled type definitions.
 package documents
 
 import (
@@ -12,25 +11,25 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// maxDocuments is how many files a VNFD may be made of.
+// maxDocuments limits the files of a VNFD.
 const maxDocuments = 500
 
 // Document is a service template file.
 type Document struct {
 	File string
 	Root *yamltree.Node
-	// Version is its tosca_definitions_version, "" if this parser does not support that version.
+	// Version is the tosca_definitions_version of the file, "" if the version is not supported.
 	Version string
-	// Bundled documents are ETSI's and OASIS's: their faults are not those of the
-	// package. Implicit ones are bundled and not imported.
+	// Bundled is set for the documents of ETSI and OASIS, whose faults are not faults of the package. Implicit is set for
+	// bundled documents that no document imports.
 	Bundled, Implicit bool
 }
 
-// Set holds the files of a descriptor: the entry file first, then the files of the package that it imports in the order
-// in which they are found, then the bundled files that are imported, then the implicit ones.
+// Set holds the documents of a descriptor: the entry file, then imported files of the package in the order in which they were
+// found, then imported bundled documents, then implicit documents.
 type Set struct {
 	All []Document
-	// Prefixes are the namespace_prefix of imports, under which types may be named.
+	// Prefixes are the values of namespace_prefix in imports. Names of types may begin with one of them.
 	Prefixes map[string]bool
 }
 
@@ -47,11 +46,11 @@ func (s *Set) Files() (names []string) {
 	return names
 }
 
-// Source is where the files come from: a csar.Archive.
+// Source provides the files of a package. csar.Archive implements it.
 type Source interface {
 	// Locate resolves a path in a file of folder dir, "" if the file does not exist.
 	Locate(dir, file string) (name string, inside bool)
-	// Document reads a file whole.
+	// Document returns the content of a file.
 	Document(name string) ([]byte, error)
 }
 
@@ -72,9 +71,9 @@ type edge struct {
 	pos problem.Position
 }
 
-// Load reads the entry file and its imports. It never accesses the network: imports that are not in the package are
-// looked up in the bundled definitions of ETSI, and are a problem if they are not there either. The result is nil if
-// the entry file cannot be read.
+// Load reads the entry file and its imports. It never accesses the network: it looks up imports that are not in the package in
+// the bundled definitions of ETSI, and reports a problem if they are not bundled either. The result is nil if the entry file
+// cannot be read.
 func Load(ctx context.Context, source Source, entry string, r *report.Report) (*Set, error) {
 	l := loader{
 		source: source,
@@ -109,7 +108,7 @@ func Load(ctx context.Context, source Source, entry string, r *report.Report) (*
 	return &l.result, nil
 }
 
-// read parses a file and returns the files it imports that were not seen yet.
+// read parses a file and returns those of its imports that were not read yet.
 func (l *loader) read(file string) ([]string, error) {
 	content, err := l.source.Document(file)
 	if err != nil {
@@ -144,7 +143,7 @@ func (l *loader) read(file string) ([]string, error) {
 	return found, nil
 }
 
-// follow resolves an import to a file of the package, whose name it returns, or to a bundled file, which it loads.
+// follow resolves an import. It returns the name of a file of the package; it loads a bundled file and returns "".
 func (l *loader) follow(d Document, i imported) string {
 	target := i.file.Str()
 	if i.prefix != "" {
@@ -163,8 +162,8 @@ func (l *loader) follow(d Document, i imported) string {
 	return ""
 }
 
-// checkCycles warns about files that import each other. TOSCA does not forbid it, and each file is read once; but other
-// parsers do not terminate on such imports.
+// checkCycles warns about files that import each other. TOSCA does not forbid circular imports, and Load reads each file once,
+// but some other parsers do not terminate.
 func (l *loader) checkCycles(entry string) {
 	const open, done = 1, 2
 	state := map[string]int{}

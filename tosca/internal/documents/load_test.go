@@ -37,14 +37,14 @@ func load(t *testing.T, f files) (*documents.Set, problem.List) {
 	set, err := documents.Load(context.Background(), f, "v.yaml", r)
 	list := r.Warnings()
 	if errs := r.Err(); errs != nil {
-		list = slices.Concat(list, errs.(problem.List)) //nolint:errorlint // what Err documents
+		list = slices.Concat(list, errs.(problem.List)) //nolint:errorlint // Err documents this type
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	return set, list
 }
 
-// names lists the documents that are asked for: "file" and "(bundled file)".
+// names returns the names of the documents, with bundled documents in parentheses.
 func names(set *documents.Set) []string {
 	var list []string
 	for _, d := range set.All {
@@ -130,7 +130,7 @@ func TestLoadProblems(t *testing.T) {
 	}
 }
 
-// counted counts the documents that are read.
+// counted counts the calls of Document.
 type counted struct {
 	files
 	read int
@@ -141,11 +141,11 @@ func (c *counted) Document(name string) ([]byte, error) {
 	return c.files.Document(name)
 }
 
-// TestManyImports: the cost of a descriptor does not grow with imports beyond the limits.
+// TestManyImports checks that the number of documents that Load reads is limited, however many imports a descriptor has.
 func TestManyImports(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string // of each of 400 imported files
-		most int    // that are read
+		most int    // expected limit of the documents that are read
 	}{
 		"many nodes": {head + "x: [" + strings.Repeat("a,", 10_000) + "]\n", 20},
 		"long texts": {head + "x: " + strings.Repeat("a", 1<<20) + "\n", 10},

@@ -7,8 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// versions are the values of tosca_definitions_version this parser reads, oldest
-// first.
+// versions are the supported values of tosca_definitions_version, oldest first.
 var versions = []string{
 	"tosca_simple_yaml_1_0",
 	"tosca_simple_yaml_1_0_0",
@@ -17,8 +16,8 @@ var versions = []string{
 	"tosca_simple_yaml_1_3",
 }
 
-// version returns the tosca_definitions_version of a file, "" when it is missing
-// or not supported, which it reports.
+// version returns the tosca_definitions_version of a file. If the version is missing or not supported, it reports a problem and
+// returns "".
 func (l *loader) version(file string, root *yamltree.Node) string {
 	n := root.Get("tosca_definitions_version")
 	for _, v := range versions {
@@ -46,8 +45,8 @@ func (l *loader) version(file string, root *yamltree.Node) string {
 	return ""
 }
 
-// newest returns the newest version among the documents: types of an older one
-// are found there too, under the names SOL001 uses.
+// newest returns the newest version of the documents. Its profile also contains the types of older versions, under the names that
+// SOL001 uses.
 func newest(documents []Document) string {
 	for i := len(versions) - 1; i >= 0; i-- {
 		for _, d := range documents {

@@ -10,10 +10,10 @@ import (
 //go:embed simple_profile.yaml
 var simpleProfile []byte
 
-// ProfileName names the file of Profile, for problems.
+// ProfileName is the name by which problems refer to the document that Profile returns.
 const ProfileName = "tosca:simple_profile.yaml"
 
-// profiles maps the values of tosca_definitions_version to their names in simple_profile.yaml.
+// profiles maps the values of tosca_definitions_version to the versions that mark lines of simple_profile.yaml.
 var profiles = map[string]string{
 	"tosca_simple_yaml_1_0":   "1.0",
 	"tosca_simple_yaml_1_0_0": "1.0",
@@ -22,9 +22,9 @@ var profiles = map[string]string{
 	"tosca_simple_yaml_1_3":   "1.3",
 }
 
-// Profile returns the normative types of the version of the TOSCA Simple Profile
-// that a tosca_definitions_version names, as a service template. No import is
-// needed for them: they are part of the language.
+// Profile returns a service template with the normative types of the TOSCA Simple Profile in the version that
+// tosca_definitions_version names, false for an unknown version. Documents use these types without an import, because the types
+// are part of the language.
 func Profile(toscaVersion string) ([]byte, bool) {
 	version, known := profiles[toscaVersion]
 	if !known {

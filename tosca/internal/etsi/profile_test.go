@@ -66,8 +66,8 @@ func TestProfileVersions(t *testing.T) {
 	}
 }
 
-// TestProfileKeepsLines is about positions in problems: each version must have its
-// types where simple_profile.yaml has them.
+// TestProfileKeepsLines checks that each version has its types in the same lines as simple_profile.yaml, because problems contain
+// these positions.
 func TestProfileKeepsLines(t *testing.T) {
 	lineOf := func(version, text string) int {
 		content, _ := etsi.Profile(version)

@@ -12,7 +12,7 @@ var kinds = []string{
 	"interface_types", "node_types", "group_types", "policy_types",
 }
 
-// names are the types a set of documents defines, by kind.
+// names are the types that a set of documents defines, by kind.
 type names map[string]map[string]bool
 
 func (n names) add(doc *yaml.Node) {
@@ -24,7 +24,7 @@ func (n names) add(doc *yaml.Node) {
 	}
 }
 
-// has also returns true for the types of YAML and TOSCA that need no definition.
+// has also returns true for the built-in types of YAML and TOSCA.
 func (n names) has(kind, name string) bool {
 	switch name {
 	case "string", "integer", "float", "boolean", "timestamp", "version", "range", "list", "map",
@@ -89,8 +89,8 @@ func operations(kind string, def *yaml.Node, add func(string, *yaml.Node)) {
 	each(get(def, "operations"), func(_ string, operation *yaml.Node) { schemas(get(operation, "inputs"), add) })
 }
 
-// targets visits what relationships, groups and policies apply to. Targets of
-// policies are node types or group types.
+// targets calls add for the types to which relationships, groups and policies apply. Targets of policies are node types or group
+// types.
 func targets(kind string, def *yaml.Node, add func(string, *yaml.Node)) {
 	all(get(def, "valid_target_types"), "capability_types", add)
 	all(get(def, "members"), "node_types", add)
@@ -107,7 +107,7 @@ func all(list *yaml.Node, kind string, add func(string, *yaml.Node)) {
 	}
 }
 
-// missing lists the references that names does not resolve, "kind name", once.
+// missing returns the references to undefined types, each once and in the form "kind name".
 func (n names) missing(refs []reference) map[string]bool {
 	found := map[string]bool{}
 	for _, r := range refs {

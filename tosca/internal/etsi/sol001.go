@@ -16,26 +16,26 @@ import (
 //go:embed sol001/*/*.yaml.gz
 var files embed.FS
 
-// versions are the releases of SOL001 that are bundled, oldest first.
+// versions are the bundled releases of SOL001, oldest first.
 var versions = []string{
 	"2.5.1", "2.6.1", "2.7.1", "2.8.1",
 	"3.3.1", "3.5.1", "3.6.1", "3.7.1",
 	"4.2.1", "4.3.1", "4.4.1",
 }
 
-// Versions lists the releases of SOL001 that are bundled, oldest first.
+// Versions returns the bundled releases of SOL001, oldest first.
 func Versions() []string { return slices.Clone(versions) }
 
 // File is a type definition file of SOL001.
 type File struct {
-	// Name is what ETSI calls the file: etsi_nfv_sol001_vnfd_types.yaml.
+	// Name is the name that ETSI gives to the file, for example etsi_nfv_sol001_vnfd_types.yaml.
 	Name string
-	// Version is the release of SOL001 that the file belongs to, for example 2.6.1. The imports of the file state no
-	// version; they mean files of the same release.
+	// Version is the release of SOL001 that the file belongs to, for example 2.6.1. Imports without a version in the file
+	// refer to files of the same release.
 	Version string
 }
 
-// String names the file with its release, as problems in it are reported.
+// String returns the name with the release, in the form in which problems name the file.
 func (f File) String() string { return "etsi:" + f.Version + "/" + f.Name }
 
 // typeFile matches the names under which packages import the files. The files of 2.5.1 were published with the release
@@ -44,13 +44,13 @@ func (f File) String() string { return "etsi:" + f.Version + "/" + f.Name }
 var typeFile = regexp.MustCompile(
 	`^etsi_nfv_sol001_(vnfd|common|nsd|pnfd)(?:_v?([0-9]+[._][0-9]+[._][0-9]+))?_types(?:_v?([0-9]+[._][0-9]+[._][0-9]+))?(?:\.ya?ml)?$`)
 
-// pathVersion matches a release as a folder of a path or a tag in a URL:
+// pathVersion matches a release that is a folder in a path or a tag in a URL:
 // https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml.
 var pathVersion = regexp.MustCompile(`^v?([0-9]+[._][0-9]+[._][0-9]+)$`)
 
-// Lookup returns the file that an import names by file name, path or URL. The release is taken from the name or the
-// path; without one it is otherwise (see VersionFor). It returns false for names that are not ETSI's, and for releases
-// that are not bundled: the types of another release would report faults where there are none.
+// Lookup returns the file that an import names by file name, path or URL. The release is taken from the name or the path; if
+// they have no release, it is otherwise (see VersionFor). Lookup returns false for names that are not ETSI's, and for releases
+// that are not bundled: checking against the types of another release would report wrong faults.
 func Lookup(target, otherwise string) (File, bool) {
 	target, _, _ = strings.Cut(target, "?") // GitLab's ?inline=false
 	dir, base := path.Split(strings.ToLower(strings.ReplaceAll(target, `\`, "/")))
@@ -73,7 +73,7 @@ func Lookup(target, otherwise string) (File, bool) {
 	if !slices.Contains(versions, f.Version) {
 		return File{}, false
 	}
-	if _, err := fs.Stat(files, f.path()); err != nil { // 2.5.1 has no common types
+	if _, err := fs.Stat(files, f.path()); err != nil { // release 2.5.1 has no common types
 		return File{}, false
 	}
 	return f, true
@@ -85,12 +85,12 @@ func IsTypeFile(target string) bool {
 	return typeFile.MatchString(strings.ToLower(path.Base(strings.ReplaceAll(target, `\`, "/"))))
 }
 
-// VersionFor returns the release of SOL001 for imports without a version, as most packages write them. It takes
-// tosca_definitions_version, and template_name and template_version of the metadata.
+// VersionFor returns the release of SOL001 for imports without a version, which most packages have. Its arguments are the
+// tosca_definitions_version, and template_name and template_version from the metadata, of the importing document.
 //
-// If a package contains a copy of one of ETSI's files, imports in the copy mean the release of the copy. ETSI wrote the
-// releases up to 2.8.1 in TOSCA 1.2 and those from 3.3.1 on in 1.3. Other documents in 1.3 use the newest, 4.4.1, and
-// all other documents use 2.6.1: VNFMs implement that release, and nearly all public packages are written for it.
+// In a copy of one of ETSI's files, which the metadata identifies, imports refer to the release of the copy. In other documents
+// in TOSCA 1.3, imports refer to the newest release, 4.4.1, because ETSI uses TOSCA 1.3 from 3.3.1 on. In all other documents,
+// they refer to 2.6.1: VNFMs implement this release, and nearly all public packages are written for it.
 func VersionFor(toscaVersion, templateName, templateVersion string) string {
 	switch {
 	case IsTypeFile(templateName) && slices.Contains(versions, templateVersion):
@@ -108,7 +108,7 @@ func (f File) Content() []byte {
 		packed, err = unpack(packed)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("etsi: bundled %s: %v", f, err)) // Lookup has found it; all are tested
+		panic(fmt.Sprintf("etsi: bundled %s: %v", f, err)) // Lookup checked that the file exists, and tests unpack each file
 	}
 	return packed
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/etsi"
 )
 
-// loadAll parses a file of SOL001, everything it imports, and the profile it is
-// written in, and lists all types these define.
+// loadAll parses a file of SOL001, all files that it imports, and the TOSCA profile of the file. It returns the file and all
+// types that these documents define.
 func loadAll(t *testing.T, target, version string) (*yaml.Node, names) {
 	t.Helper()
 	defined := names{}
@@ -54,15 +54,14 @@ func parse(t *testing.T, name string, content []byte) *yaml.Node {
 	return &doc
 }
 
-// undefined are the types that files of ETSI refer to but neither they nor what
-// they import define: an NSD imports the VNFD types itself before 2.8.1.
+// undefined are the types that files of ETSI refer to, and that neither these files nor their imports define. Before 2.8.1 an
+// NSD has to import the VNFD types itself.
 var undefined = map[string][]string{
 	"2.6.1/nsd": {"node_types tosca.nodes.nfv.VNF", "node_types or group_types tosca.nodes.nfv.VNF"},
 	"2.7.1/nsd": {"node_types tosca.nodes.nfv.VNF", "node_types or group_types tosca.nodes.nfv.VNF", "node_types tosca.nodes.nfv.PNF"},
 }
 
-// TestReferences proves that a document that imports a single bundled file, or any
-// of them, has every type it needs.
+// TestReferences checks that each bundled file and its imports define all types to which the file refers.
 func TestReferences(t *testing.T) {
 	for _, version := range etsi.Versions() {
 		for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {
@@ -84,7 +83,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestTypesOfETSI names types every release has, and some that came later.
+// TestTypesOfETSI checks the release in which a type first appears.
 func TestTypesOfETSI(t *testing.T) {
 	since := map[string]string{
 		"tosca.nodes.nfv.VNF":                           "2.5.1",

@@ -7,8 +7,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestTypesOfETSI checks the files of ETSI against the grammar: packages contain copies of them, whose faults would be
-// reported as faults of the package.
+// TestTypesOfETSI checks the files of ETSI against the grammar. Packages contain copies of these files, so Validate would report
+// their faults as faults of the package.
 func TestTypesOfETSI(t *testing.T) {
 	for _, version := range etsi.Versions() {
 		for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {

@@ -18,7 +18,7 @@ var operators = []string{
 	"valid_values", "length", "min_length", "max_length", "pattern", "schema",
 }
 
-// constraints checks a value of the right type against constraint clauses.
+// constraints checks a value against constraint clauses. The type of the value must have been checked.
 func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree.Node) {
 	for _, c := range clauses.Named() {
 		if !v.spend(1) {
@@ -56,8 +56,8 @@ func (v *validator) nearestValue(n *yamltree.Node, allowed []*yamltree.Node, p *
 	return false
 }
 
-// satisfies evaluates one clause. A value that cannot be compared counts as satisfied: a clause that does not fit the
-// type is not a fault of the value.
+// satisfies evaluates one clause. If the value cannot be compared, it returns true: a clause that does not fit the type is not
+// a fault of the value.
 func (v *validator) satisfies(n *yamltree.Node, kind, operator string, limit *yamltree.Node) bool {
 	switch operator {
 	case "equal":
@@ -122,7 +122,7 @@ func compare(a, b *yamltree.Node, kind string) (order int, comparable bool) {
 	return cmp.Compare(x, y), ok1 && ok2
 }
 
-// number is the value of numbers, and of scalar-units in their base unit.
+// number returns a number, or a scalar-unit in its base unit.
 func number(n *yamltree.Node, kind string) (float64, bool) {
 	text := strings.TrimSpace(n.Str())
 	switch {
@@ -184,7 +184,7 @@ func lengthOf(n *yamltree.Node, operator string, limit *yamltree.Node) bool {
 	return length == want
 }
 
-// bounds reads a range. UNBOUNDED is the largest number.
+// bounds returns the bounds of a range. UNBOUNDED counts as the largest number.
 func bounds(n *yamltree.Node) (lower, upper int, ok bool) {
 	items := n.List()
 	if len(items) != 2 {

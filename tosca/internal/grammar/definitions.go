@@ -8,8 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// typeDefinitions checks a section that defines types (TOSCA Simple Profile 1.3,
-// 3.7).
+// typeDefinitions checks a section that defines types (TOSCA Simple Profile 1.3, 3.7).
 func (v *validator) typeDefinitions(section Kind, n *yamltree.Node) {
 	if !v.mapping(n, string(section)) {
 		return
@@ -62,7 +61,7 @@ func (v *validator) typeList(kind Kind, lists ...*yamltree.Node) {
 	}
 }
 
-// propertyDefinitions checks definitions of properties, attributes, inputs.
+// propertyDefinitions checks definitions of properties, attributes or inputs.
 func (v *validator) propertyDefinitions(section *yamltree.Node, of construct) {
 	if !v.mapping(section, "a section of definitions") {
 		return
@@ -72,7 +71,7 @@ func (v *validator) propertyDefinitions(section *yamltree.Node, of construct) {
 			return
 		}
 		if f.Value.Present() != nil && f.Value.Kind == yamltree.Scalar && of.name == parameterDefinition.name {
-			continue // an input of an operation may be a value
+			continue // the definition of an operation's input may be a value
 		}
 		if !v.keys(f.Value, of) {
 			continue
@@ -82,8 +81,7 @@ func (v *validator) propertyDefinitions(section *yamltree.Node, of construct) {
 	}
 }
 
-// schema checks the type in a definition, the schema of its entries, and its
-// constraints.
+// schema checks the type and the constraints of a definition, and those of its entry_schema.
 func (v *validator) schema(def *yamltree.Node) {
 	for depth := 0; def.Present() != nil && depth < maxLineage; depth++ {
 		name := def.Get("type")

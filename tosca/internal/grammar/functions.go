@@ -14,12 +14,11 @@ var functions = map[string]int{
 	"get_nodes_of_type": 1, "get_artifact": 2, "concat": 1, "join": 1, "token": 3,
 }
 
-// entities are the names with which a function means the template it stands in, or
-// one it is related to.
+// entities are the names by which a function refers to its own template or to a related template.
 var entities = []string{"SELF", "SOURCE", "TARGET", "HOST"}
 
-// function returns the name and the arguments of a function, "" if the value is not a function: a mapping with the name
-// as its only key.
+// function returns the name and the arguments of a function. A function is a mapping with the name as its only key; for any
+// other value, function returns "".
 func function(n *yamltree.Node) (string, *yamltree.Node) {
 	f := n.Map()
 	if len(f) != 1 || functions[f[0].Key] == 0 {
@@ -28,23 +27,23 @@ func function(n *yamltree.Node) (string, *yamltree.Node) {
 	return f[0].Key, f[0].Value
 }
 
-// scope is the topology a value stands in, and the template.
+// scope is the topology and the template that contain a value.
 type scope struct {
 	inputs    *yamltree.Node
 	templates *yamltree.Node
 	groups    *yamltree.Node
-	self      *Type // nil when not in a template, or when its type is unknown
+	self      *Type // type of the template; nil outside of templates or if the type is unknown
 }
 
-// within is the scope of the values of a template.
+// within returns the scope of the values of a template of type d.
 func (s *scope) within(d *Type) *scope {
 	inner := *s
 	inner.self = d
 	return &inner
 }
 
-// function checks the arguments of a function, as far as they are known before a
-// deployment. Outside of a topology, in a type, only their number is.
+// function checks the arguments of a function, as far as they are known before a deployment. In a type, where s is nil, it
+// checks only their number.
 func (v *validator) function(s *scope, n *yamltree.Node, name string, args *yamltree.Node) {
 	list := args.List()
 	if args.Present() != nil && args.Kind == yamltree.Scalar {
@@ -79,8 +78,8 @@ func (v *validator) getInput(s *scope, name *yamltree.Node) {
 	v.unknown(name.Pos, problem.UnknownInput, "there is no input", name.Text, keysOf(s.inputs))
 }
 
-// getProperty checks [entity, property] and [entity, capability or requirement,
-// property]. What follows a property leads into its value.
+// getProperty checks [entity, property] and [entity, capability or requirement, property]. It does not check further
+// arguments, which select a part of the property's value.
 func (v *validator) getProperty(s *scope, name string, args []*yamltree.Node) {
 	entity, second := args[0], args[1]
 	if entity.Kind != yamltree.Scalar || second.Kind != yamltree.Scalar {
@@ -95,7 +94,7 @@ func (v *validator) getProperty(s *scope, name string, args []*yamltree.Node) {
 		}
 		d = v.types.Lookup(NodeTypes, f.Value.Get("type").Str())
 	} else if entity.Text != "SELF" {
-		return // depends on relationships
+		return // the entity depends on relationships
 	}
 	if d == nil || d.Kind != NodeTypes {
 		return
@@ -120,7 +119,7 @@ func keysOf(n *yamltree.Node) []string {
 	return keys
 }
 
-// singular names one entry of a section.
+// singular returns the name of one entry of a section: policy for policies.
 func singular(section string) string {
 	if stem, found := strings.CutSuffix(section, "ies"); found {
 		return stem + "y"

@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// files are documents by name: a documents.Source.
+// files are documents by name. files implements documents.Source.
 type files map[string]string
 
 func (f files) Locate(dir, file string) (string, bool) {
@@ -28,7 +28,7 @@ func (f files) Locate(dir, file string) (string, bool) {
 
 func (f files) Document(name string) ([]byte, error) { return []byte(f[name]), nil }
 
-// validate returns the problems of the documents that v.yaml begins.
+// validate returns the problems of v.yaml and the documents that it imports.
 func validate(t *testing.T, f files, allowed ...problem.Quirk) problem.List {
 	t.Helper()
 	r := &report.Report{}
@@ -41,12 +41,12 @@ func validate(t *testing.T, f files, allowed ...problem.Quirk) problem.List {
 	}
 	list := r.Warnings()
 	if err := r.Err(); err != nil {
-		list = slices.Concat(list, err.(problem.List)) //nolint:errorlint // what Err documents
+		list = slices.Concat(list, err.(problem.List)) //nolint:errorlint // Err documents this type
 	}
 	return list.Sorted()
 }
 
-// types are types of our own, so that a test shows all that matters to it.
+// types is the beginning of a document with type definitions that the tests use. The tests do not depend on types of SOL001.
 const types = `tosca_definitions_version: tosca_simple_yaml_1_3
 node_types:
   Base:
@@ -83,8 +83,8 @@ topology_template:
   inputs: {maker: {type: string}}
 `
 
-// testCase is a document of types and these lines, and its problems as "word code":
-// the word is the one at the position.
+// testCase is a document that consists of types and lines. want are its problems in the form "word code", with the word at the
+// position of the problem.
 type testCase struct {
 	name, lines string
 	want        []string
@@ -115,12 +115,12 @@ func wordAt(document string, pos problem.Position) string {
 	return line
 }
 
-// in is a topology of one server, which ends as the text says.
+// in returns a topology of one server. The text in server is added to its properties.
 func in(server string) string {
 	return "  node_templates:\n    s: {type: Server, properties: {name: it" + server + "}\n"
 }
 
-// without leaves out the line that begins with a text.
+// without removes the first line that contains a text, from the text to the end of the line.
 func without(document, line string) string {
 	before, rest, _ := strings.Cut(document, line)
 	_, after, _ := strings.Cut(rest, "\n")

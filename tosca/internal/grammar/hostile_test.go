@@ -8,8 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestHostile: descriptors that are made to be slow to check are either checked or refused in time. Each would take
-// minutes if the work were not bounded.
+// TestHostile checks that descriptors made to be slow to check are checked or refused. Each of them would take minutes if the
+// work were not limited.
 func TestHostile(t *testing.T) {
 	repeat := func(n int, format string) string {
 		var b strings.Builder
@@ -50,7 +50,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLinear: ten times the templates cost ten times the work.
+// TestLinear checks that the cost of a descriptor grows linearly with its templates.
 func TestLinear(t *testing.T) {
 	cost := func(templates int) float64 {
 		var b strings.Builder
@@ -68,7 +68,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestShapes: the validator accepts every kind of value for every keyname without a panic.
+// TestShapes checks that no kind of value at any keyname makes the validator panic.
 func TestShapes(t *testing.T) {
 	values := []string{"", "x", "1", "[]", "[x]", "[[x]]", "{}", "{x: y}", "{x: {y: z}}", "{x: [y]}", "[{x: y}]", "[{x: {y: [z]}}]", "{get_input: x}", "{get_property: {x: y}}", "{type: {}}", "{x: {type: Server, properties: x}}"}
 	for _, key := range []string{
@@ -98,7 +98,7 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document string) {
 		for _, p := range validate(t, files{"v.yaml": document}, problem.QuotedValue, problem.LooseMappings) {
 			if p.Code == "" || p.Message == "" || p.File == "" {
-				t.Errorf("a problem says too little: %#v", p)
+				t.Errorf("a problem lacks its file, code or message: %#v", p)
 			}
 		}
 	})

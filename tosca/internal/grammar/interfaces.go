@@ -10,7 +10,7 @@ import (
 
 var rollbackHook = regexp.MustCompile(`^[a-z_]+_rollback(_start|_end)?$`)
 
-// operationsOf lists the operations and notifications of an interface. In 1.3 they are below the keynames operations
+// operationsOf returns the operations and notifications of an interface. In TOSCA 1.3 they are below the keynames operations
 // and notifications, in earlier versions beside the other keynames.
 func operationsOf(n *yamltree.Node) []yamltree.Field {
 	list := append(n.Get("operations").Map(), n.Get("notifications").Map()...)
@@ -122,8 +122,8 @@ func (v *validator) operationNames(d *Type) []string {
 	return names
 }
 
-// operation checks an operation in the short notation, the name of an implementation, or the long one. Null and an
-// empty list mean that there is no implementation.
+// operation checks an operation in the short notation (the name of an implementation) or in the long notation. Null and an
+// empty list mean that the operation has no implementation.
 func (v *validator) operation(s *scope, f yamltree.Field) {
 	n := f.Value.Present()
 	if n == nil || n.Kind == yamltree.Scalar || n.Kind == yamltree.Sequence && len(n.Items) == 0 {
@@ -138,7 +138,7 @@ func (v *validator) operation(s *scope, f yamltree.Field) {
 	}
 }
 
-// inputs are definitions in a type, and values in a template.
+// inputs checks the inputs of an operation: definitions in a type, where s is nil, and values in a template.
 func (v *validator) inputs(s *scope, section *yamltree.Node) {
 	if s == nil {
 		v.propertyDefinitions(section, parameterDefinition)
@@ -155,7 +155,7 @@ func (v *validator) artifacts(s *scope, section *yamltree.Node) {
 		if !v.spend(1) {
 			return
 		}
-		if f.Value.Present() == nil || f.Value.Kind == yamltree.Scalar { // short notation: the file
+		if f.Value.Present() == nil || f.Value.Kind == yamltree.Scalar { // short notation: only the file
 			continue
 		}
 		if !v.keys(f.Value, artifactDefinition) {

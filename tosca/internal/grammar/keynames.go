@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// construct is an entity of the grammar with the keynames of all versions from 1.0 to 1.3 together.
+// construct is an entity of the grammar. keys are its keynames in any version from 1.0 to 1.3.
 type construct struct {
 	name string
 	keys []string
@@ -53,7 +53,7 @@ var (
 	requirementDefinition = entity("a requirement definition", "capability node relationship occurrences description metadata node_filter")     // 3.7.3
 )
 
-// typeDefinition are the keynames of the definitions of a kind of types (3.7).
+// typeDefinition maps each kind of types to the keynames of its definitions (3.7).
 var typeDefinition = map[Kind]construct{
 	ArtifactTypes:     entity("an artifact type", "derived_from version metadata description mime_type file_ext properties"),
 	DataTypes:         entity("a data type", "derived_from version metadata description constraints properties key_schema entry_schema"),
@@ -64,12 +64,11 @@ var typeDefinition = map[Kind]construct{
 	PolicyTypes:       entity("a policy type", "derived_from version metadata description properties targets triggers"),
 }
 
-// interfaceKeys are the keynames an interface has beside its operations, which
-// stand among them before 1.3.
+// interfaceKeys are the keynames of an interface. Before TOSCA 1.3 any other key of an interface is an operation.
 var interfaceKeys = []string{"type", "inputs", "operations", "notifications", "derived_from", "version", "metadata", "description"}
 
 // keys checks that a node is a mapping and has only the keynames of a construct. It returns false if the node is not a
-// mapping: then the caller cannot look up keys in it.
+// mapping, so that the caller does not look up keys.
 func (v *validator) keys(n *yamltree.Node, of construct) bool {
 	if !v.mapping(n, of.name) {
 		return false
@@ -106,7 +105,7 @@ func (v *validator) unknownName(pos problem.Position, code problem.Code, what, n
 	}
 }
 
-// oneOf lists names, as long as they are few enough to be read.
+// oneOf returns a text that lists the names, "" if they are too many to be read.
 func oneOf(names []string) string {
 	const most = 25
 	if len(names) == 0 || len(names) > most {
@@ -117,7 +116,7 @@ func oneOf(names []string) string {
 	return "one of " + strings.Join(slices.Compact(names), ", ")
 }
 
-// namesIn lists the names a type and its ancestors define in a section.
+// namesIn returns the names that a type and its ancestors define in a section.
 func (v *validator) namesIn(d *Type, section string) []string {
 	found := map[string]bool{}
 	for ; d != nil; d = d.Parent {

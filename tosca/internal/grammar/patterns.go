@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxPattern bounds the letters of a pattern with its repetitions written out. The patterns of SOL001 have 80.
+// maxPattern limits the characters of a pattern with its repetitions written out. The patterns of SOL001 have 80.
 const maxPattern = 20_000
 
-// matches reports whether a text matches a whole pattern. Patterns that are too large, or that RE2 does not support,
-// are not checked.
+// matches reports whether a whole text matches a pattern. It returns true for patterns that are too large or that RE2 does not
+// support.
 func (v *validator) matches(pattern, text string) bool {
 	re, known := v.patterns[pattern]
 	if !known {
@@ -39,5 +39,5 @@ func (v *validator) compile(pattern string) *regexp.Regexp {
 	return re
 }
 
-// repetition matches {4}, {2,4} and {2,}, with the largest number.
+// repetition matches {4}, {2,4} and {2,} and captures the largest number.
 var repetition = regexp.MustCompile(`\{(?:[0-9]*,)?([0-9]+),?\}`)

@@ -35,7 +35,7 @@ func (v *validator) policy(s *scope, f yamltree.Field) {
 	}
 }
 
-// nearestList returns a list in a type, or in its nearest ancestor that has one.
+// nearestList returns the list in a section of a type or, if the type has no such section, of its nearest ancestor that has it.
 func nearestList(d *Type, section string) []*yamltree.Node {
 	for ; d != nil; d = d.Parent {
 		if list := d.Node.Get(section); list != nil {
@@ -45,8 +45,8 @@ func nearestList(d *Type, section string) []*yamltree.Node {
 	return nil
 }
 
-// member checks a member of a group, or a target of a policy, which may be a group
-// too: it must exist, and be of one of the allowed types, if there are any.
+// member checks that the member of a group, or the target of a policy, exists and has one of the allowed types. If allowed is
+// empty, any type is valid. If groups is set, n may also name a group.
 func (v *validator) member(s *scope, n *yamltree.Node, allowed []*yamltree.Node, groups bool) {
 	if !v.spend(1) {
 		return

@@ -57,8 +57,7 @@ func (v *validator) requirement(s *scope, f yamltree.Field, d *Type, ordinal int
 	}
 }
 
-// mostOccurrences is how often a requirement may be assigned: once, when its
-// definition does not say.
+// mostOccurrences returns how often a requirement may be assigned: once, unless its definition has occurrences.
 func mostOccurrences(def *yamltree.Node) int {
 	if o := def.Get("occurrences"); o != nil {
 		if _, upper, ok := bounds(o); ok {
@@ -85,7 +84,7 @@ func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 		return
 	}
 	if d == nil {
-		return // its type is unknown, which is reported there
+		return // the unknown type is reported at the template
 	}
 	if want := def.Get("node").Str(); want != "" && v.types.Lookup(NodeTypes, want) != nil && !d.is(want) {
 		v.wrongTarget(n, d, "a node of type "+want)
@@ -125,8 +124,8 @@ func (v *validator) offers(d *Type, want string) bool {
 	return false
 }
 
-// relationship checks the relationship of a requirement: the name of a template or
-// a type, or {type, properties, interfaces}.
+// relationship checks the relationship of a requirement: the name of a relationship template or type, or a mapping with type,
+// properties and interfaces.
 func (v *validator) relationship(s *scope, n *yamltree.Node) {
 	if n == nil || n.Kind == yamltree.Scalar {
 		return

@@ -28,12 +28,11 @@ var scalarTypes = map[string]string{
 
 func isScalarType(kind string) bool { return scalarTypes[kind] != "" }
 
-// isPrimitive reports whether a type needs no definition.
+// isPrimitive reports whether a type is built into TOSCA or YAML.
 func isPrimitive(kind string) bool { return kind == "list" || kind == "map" || isScalarType(kind) }
 
-// units are those of the scalar-unit types, by their lower case: TOSCA compares
-// those of size without regard to case, and packages write all of them as they
-// like. Mbps and MBps are the exception, see unit.
+// units maps the scalar-unit types to their units in lower case and the factors of the units. TOSCA ignores case in units of
+// size, and packages write all units in any case. The function unit distinguishes Mbps from MBps.
 var units = map[string]map[string]float64{
 	"scalar-unit.size": {
 		"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
@@ -54,7 +53,7 @@ var (
 	unitForm    = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z]*)$`)
 )
 
-// scalar checks a value of a type that is no collection.
+// scalar checks a value of a scalar type.
 func (v *validator) scalar(n *yamltree.Node, kind string) bool {
 	if kind == "range" {
 		return v.rangeOf(n)
@@ -86,8 +85,8 @@ func (v *validator) scalar(n *yamltree.Node, kind string) bool {
 	return true
 }
 
-// plain checks numbers and booleans, which packages put into quotes, and booleans
-// of YAML 1.1, which YAML 1.2 takes for texts.
+// plain checks numbers and booleans. A quoted value, and a boolean of YAML 1.1 such as yes, is a deviation with the quirk
+// QuotedValue.
 func (v *validator) plain(n *yamltree.Node, kind string) bool {
 	switch {
 	case kind == "integer" && n.Tag == "!!int",
@@ -134,7 +133,7 @@ func (v *validator) scalarUnit(n *yamltree.Node, kind string) bool {
 	return true
 }
 
-// unit returns the factor of a unit. Bps is bytes per second, bps bits.
+// unit returns the factor of a unit. The suffix Bps means bytes per second, bps means bits per second.
 func unit(kind, name string) (float64, bool) {
 	factor, known := units[kind][strings.ToLower(name)]
 	if kind == "scalar-unit.bitrate" && strings.HasSuffix(name, "Bps") {

@@ -5,8 +5,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// substitution checks substitution_mappings (TOSCA Simple Profile 1.3, 3.8.14). A
-// topology with them stands for a node of that type.
+// substitution checks substitution_mappings (TOSCA Simple Profile 1.3, 3.8.14), which let a topology stand for a node of a type.
 func (v *validator) substitution(s *scope, n *yamltree.Node) {
 	if n == nil || !v.keys(n, substitutionMapping) {
 		return
@@ -28,8 +27,7 @@ func (v *validator) substitution(s *scope, n *yamltree.Node) {
 	}
 }
 
-// mappedProperty checks "property: value", as SOL001 gives flavour_id, and
-// "property: [input]".
+// mappedProperty checks "property: value", SOL001's notation for flavour_id, and "property: [input]".
 func (v *validator) mappedProperty(s *scope, f yamltree.Field, d *Type) {
 	if d == nil || !v.spend(1) {
 		return
@@ -43,14 +41,13 @@ func (v *validator) mappedProperty(s *scope, f yamltree.Field, d *Type) {
 	}
 }
 
-// mapped checks a mapped capability or requirement: [node, name], or a list of such pairs if it may occur several
-// times.
+// mapped checks a mapped capability or requirement: [node, name] or, for several occurrences, a list of these pairs.
 func (v *validator) mapped(s *scope, f yamltree.Field, section string, d *Type) {
 	v.mappedName(d, section, f.Key, f.Pos)
 	items := f.Value.List()
 	switch {
 	case f.Value.Present() == nil, f.Value.Kind == yamltree.Sequence && len(items) == 0, f.Value.Kind == yamltree.Mapping:
-		return // no mapping, or the notation of 1.3 with properties
+		return // not a mapping, or the notation of TOSCA 1.3 with properties
 	case f.Value.Kind == yamltree.Scalar:
 		v.errorf(f.Value.Pos, problem.Type, "a mapping must be [node template, %s]", singular(section))
 	case items[0].Kind == yamltree.Sequence:

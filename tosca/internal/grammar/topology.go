@@ -5,8 +5,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// topology checks a topology_template (TOSCA Simple Profile 1.3, 3.9), and the
-// sections of it that stand beside it in the document.
+// topology checks a topology_template (TOSCA Simple Profile 1.3, 3.9), and misplaced sections at the top level of the document.
 func (v *validator) topology(t, root *yamltree.Node) {
 	if !v.keys(t, topologyTemplate) {
 		return
@@ -75,7 +74,7 @@ func (v *validator) capabilities(s *scope, section *yamltree.Node, d *Type) {
 	}
 }
 
-// capabilityType returns the type in a capability definition in either notation.
+// capabilityType returns the type in a capability definition in the short or long notation.
 func capabilityType(def *yamltree.Node) string {
 	if name := def.Str(); name != "" {
 		return name
@@ -94,8 +93,7 @@ func (v *validator) relationshipTemplate(s *scope, f yamltree.Field) {
 	v.interfaces(s, f.Value.Get("interfaces"), d)
 }
 
-// nodeFilter checks the shape of a node filter (3.6.5), which the model keeps as
-// it is.
+// nodeFilter checks the keynames and constraints of a node filter (3.6.5). It does not evaluate the filter.
 func (v *validator) nodeFilter(n *yamltree.Node) {
 	if n == nil || !v.keys(n, nodeFilter) {
 		return
@@ -108,7 +106,7 @@ func (v *validator) nodeFilter(n *yamltree.Node) {
 	}
 }
 
-// propertyFilters checks "property: constraint", "property: [constraints]".
+// propertyFilters checks filters in the notations "property: constraint" and "property: [constraints]".
 func (v *validator) propertyFilters(section *yamltree.Node) {
 	for _, f := range section.Named() {
 		v.spend(1)

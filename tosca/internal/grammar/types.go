@@ -31,8 +31,7 @@ var kinds = []Kind{
 	RelationshipTypes, NodeTypes, GroupTypes, PolicyTypes,
 }
 
-// maxLineage is how many ancestors a type may have; SOL001 needs 3. It bounds
-// every search along a lineage.
+// maxLineage limits the ancestors of a type, and so every search along a lineage. SOL001 needs 3.
 const maxLineage = 50
 
 // Type is a type definition.
@@ -43,8 +42,8 @@ type Type struct {
 	Node *yamltree.Node
 	// Implicit types are types of SOL001 that the descriptor does not import.
 	Implicit bool
-	// Base is the type that derived_from names, "" if there is none. Parent is the definition of Base, nil if there is
-	// none or if the derivation is circular.
+	// Base is the type that derived_from names, "" without derived_from. Parent is the definition of Base, nil if Base is ""
+	// or undefined, or if the derivation is circular.
 	Base   string
 	Parent *Type
 }
@@ -87,17 +86,15 @@ func (t Types) define(kind Kind, f yamltree.Field, implicit bool) {
 	}
 }
 
-// kindNames are the kinds as the names of the types of OASIS and ETSI have them:
-// tosca.datatypes.nfv.VduProfile.
+// kindNames maps the second part of the names of OASIS's and ETSI's types, as in tosca.datatypes.nfv.VduProfile, to kinds.
 var kindNames = map[string]Kind{
 	"artifacts": ArtifactTypes, "datatypes": DataTypes, "capabilities": CapabilityTypes,
 	"interfaces": InterfaceTypes, "relationships": RelationshipTypes, "nodes": NodeTypes,
 	"groups": GroupTypes, "policies": PolicyTypes,
 }
 
-// kindOf returns the kind of a type that is defined in a section. For the types of
-// OASIS and ETSI it is what their names say: there are packages with all of them
-// copied into node_types (the quirk MisfiledTypes).
+// kindOf returns the kind of a type that is defined in a section. For types of OASIS and ETSI the name decides, not the
+// section: some packages have copies of all these types in node_types (the quirk MisfiledTypes).
 func kindOf(section Kind, name string) Kind {
 	if rest, ok := strings.CutPrefix(name, "tosca."); ok {
 		kind, _, _ := strings.Cut(rest, ".")
@@ -108,7 +105,7 @@ func kindOf(section Kind, name string) Kind {
 	return section
 }
 
-// cutCycles makes every lineage end within maxLineage types.
+// cutCycles reports circular and too long lineages and cuts them, so that every lineage ends within maxLineage types.
 func (t Types) cutCycles(kind Kind, r *report.Report) {
 	var endless []*Type
 	for _, d := range t.byName[kind] {
@@ -132,8 +129,8 @@ func (t Types) cutCycles(kind Kind, r *report.Report) {
 	}
 }
 
-// Lookup returns the definition of a type, nil when there is none. A name may have
-// the namespace_prefix of an import in front.
+// Lookup returns the definition of a type, nil if the type is not defined. The name may begin with the namespace_prefix of an
+// import.
 func (t Types) Lookup(kind Kind, name string) *Type {
 	if d := t.byName[kind][name]; d != nil {
 		return d
@@ -162,7 +159,7 @@ func (d *Type) is(base string) bool {
 	return false
 }
 
-// Property returns the definition of a property in the nearest type that has it.
+// Property returns the definition of a property in the type or its nearest ancestor that defines it.
 func (t Types) Property(kind Kind, name, property string) *yamltree.Node {
 	f, _ := t.Lookup(kind, name).member("properties", property)
 	return f.Value.Present()
@@ -179,7 +176,7 @@ func (d *Type) member(section, name string) (yamltree.Field, bool) {
 	return yamltree.Field{}, false
 }
 
-// named finds a field of a mapping, or of a list of mappings with one key each.
+// named returns a field of a mapping, or of a list of mappings with one key each.
 func named(section *yamltree.Node, name string) (yamltree.Field, bool) {
 	if f, ok := section.Field(name); ok {
 		return f, true

@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// maxSteps bounds the work on a descriptor. Packages in the field need some two
-// thousand steps, and less than one for each YAML node.
+// maxSteps limits the work on a descriptor. Packages in the field need some two thousand steps, less than one for each YAML
+// node.
 const maxSteps = 3_000_000
 
 // validator checks the documents of a package against grammar and types.
@@ -21,14 +21,13 @@ type validator struct {
 	allowed  map[problem.Quirk]bool
 	report   *report.Report
 	steps    int
-	patterns map[string]*regexp.Regexp // nil for those that are not checked
+	patterns map[string]*regexp.Regexp // compiled patterns; nil for a pattern that is not checked
 	// unimported are the types that were reported as not imported.
 	unimported map[string]bool
 }
 
-// Validate reports everything in the documents of the package that is not as the
-// grammar and the types want it. Deviations that an allowed quirk names are
-// warnings.
+// Validate reports each violation of the grammar and of the types in the documents of the package. Deviations that one of
+// quirks names are warnings.
 func Validate(set *documents.Set, types Types, quirks []problem.Quirk, r *report.Report) {
 	v := &validator{
 		types:      types,
@@ -62,7 +61,7 @@ func (v *validator) document(d documents.Document) {
 	}
 }
 
-// misplaced are the sections of a topology that packages put beside it.
+// misplaced are the sections of a topology that some packages put at the top level of the document.
 var misplaced = []string{"groups", "policies"}
 
 func (v *validator) serviceTemplate(root *yamltree.Node) {
@@ -79,8 +78,7 @@ func (v *validator) serviceTemplate(root *yamltree.Node) {
 	v.keys(root, known)
 }
 
-// spend counts work; it is false when there was too much, or when there are more
-// faults than are kept.
+// spend counts work. It returns false if the limit is exceeded, or if the report is full.
 func (v *validator) spend(steps int) bool {
 	v.steps -= steps
 	return v.steps > 0 && !v.report.Full()
@@ -115,8 +113,8 @@ func (v *validator) imports(section *yamltree.Node) {
 	}
 }
 
-// typeNamed looks up a type that a document names, and reports it when it is
-// unknown. A name that is not there is reported too, if it must be.
+// typeNamed returns the type that a node names. It reports an unknown type and, subject to a quirk, a type that the document
+// does not import. It returns nil for a node that is absent.
 func (v *validator) typeNamed(kind Kind, n *yamltree.Node) *Type {
 	if n.Present() == nil {
 		return nil
@@ -153,7 +151,7 @@ func (v *validator) unknownType(kind Kind, n *yamltree.Node) {
 	})
 }
 
-// typeOf is typeNamed for the type of a template, which must be there.
+// typeOf returns the type of a template. It reports a missing type as well.
 func (v *validator) typeOf(kind Kind, f yamltree.Field, what construct) *Type {
 	n := f.Value.Get("type")
 	if n == nil {

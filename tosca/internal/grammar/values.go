@@ -5,8 +5,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// properties checks the properties of a template against the definitions in a section of its type. refined are
-// definitions that override those of the type, as a node type gives them for a capability.
+// properties checks the properties of a template against the definitions in a section of its type. refined are definitions
+// that override those of the type: a node type may refine the properties of a capability.
 func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section string, refined *yamltree.Node) {
 	if d == nil || !v.mapping(n, section) {
 		return
@@ -30,8 +30,8 @@ func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section stri
 	}
 }
 
-// typeOf returns the nearest definition that states the type of a property, if the property's definition in the type
-// itself does not: a type may refine only a default or constraints.
+// typeOf returns the definition, in the nearest ancestor, that states the type of a property. It returns nil if the type's own
+// definition states it. A type may refine only the default or the constraints of an inherited property.
 func (d *Type) typeOf(section, name string, own yamltree.Field) *yamltree.Node {
 	if own.Value.Get("type") != nil {
 		return nil
@@ -52,8 +52,7 @@ func (v *validator) unknownProperty(f yamltree.Field, d *Type, section string) {
 	v.unknown(f.Pos, code, d.Name+" has no "+singular(section), f.Key, v.namesIn(d, section))
 }
 
-// required reports the properties that a type demands and that are neither given
-// nor have a default.
+// required reports the required properties of a type that a template does not set and that have no default.
 func (v *validator) required(n *yamltree.Node, d *Type, refined *yamltree.Node, pos problem.Position, whose string) {
 	given := n.Get("properties")
 	if d != nil && d.Kind == DataTypes {
@@ -69,7 +68,7 @@ func (v *validator) required(n *yamltree.Node, d *Type, refined *yamltree.Node, 
 				def, _ = d.member("properties", f.Key)
 			}
 			if def.Pos != f.Pos && !nearer || !isRequired(def.Value) {
-				continue // overridden, or not needed
+				continue // overridden, or not required
 			}
 			if !given.Has(f.Key) {
 				v.deviation(problem.IncompleteProperties, problem.Problem{
@@ -104,8 +103,7 @@ func (v *validator) value(s *scope, n, def *yamltree.Node) {
 	v.constraints(n, kind, def.Get("constraints"))
 }
 
-// ofType checks the kind of a value. It is false when there is a fault that makes
-// further checks pointless.
+// ofType checks the type of a value. It returns false for a fault that makes further checks pointless.
 func (v *validator) ofType(s *scope, n *yamltree.Node, kind string, def *yamltree.Node) bool {
 	switch kind {
 	case "list":
@@ -118,7 +116,7 @@ func (v *validator) ofType(s *scope, n *yamltree.Node, kind string, def *yamltre
 	}
 	d := v.types.Lookup(DataTypes, kind)
 	if d == nil {
-		return false // reported where the property is defined
+		return false // the unknown type is reported at the definition of the property
 	}
 	return v.dataType(s, n, d)
 }
@@ -145,8 +143,8 @@ func (v *validator) entries(s *scope, n, def *yamltree.Node) bool {
 	return true
 }
 
-// dataType checks a value of a type that the descriptor defines: one derived from
-// a primitive type, with further constraints, or one made of properties.
+// dataType checks a value of a type that the descriptor defines: either derived from a primitive type, with further
+// constraints, or with properties.
 func (v *validator) dataType(s *scope, n *yamltree.Node, d *Type) bool {
 	if base := d.primitive(); base != "" {
 		ok := v.ofType(s, n, base, d.Node)
@@ -164,8 +162,7 @@ func (v *validator) dataType(s *scope, n *yamltree.Node, d *Type) bool {
 	return true
 }
 
-// primitive returns the type of TOSCA or YAML a data type is derived from, "" for
-// those made of properties.
+// primitive returns the primitive type from which a data type is derived, "" for a type with properties.
 func (d *Type) primitive() string {
 	for ; d != nil; d = d.Parent {
 		if isPrimitive(d.Base) {

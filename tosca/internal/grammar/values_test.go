@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestValues checks values against types, each as the default of a property.
+// TestValues checks values against types. Each value is the default of a property.
 func TestValues(t *testing.T) {
 	const ok = ""
 	tests := []struct {
@@ -83,7 +83,7 @@ func TestValues(t *testing.T) {
 		{"type: list, constraints: [max_length: 1]", "[1, 2]", problem.Value},
 		{"type: string, constraints: [pattern: '[0-9]+']", "'12'", ok},
 		{"type: string, constraints: [pattern: '[0-9]+']", "12a", problem.Value},
-		{"type: string, constraints: [pattern: '(?=x)']", "y", ok},             // not RE2's
+		{"type: string, constraints: [pattern: '(?=x)']", "y", ok},             // RE2 does not support this pattern
 		{"type: string, constraints: [pattern: '((x{99}){99}){99}']", "y", ok}, // too large
 		{"type: string, constraints: [nearly: 2]", "ab", problem.UnknownKeyname},
 		{"type: strnig", "ab", problem.UnknownType},
@@ -107,7 +107,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestDeviations: each quirk turns its deviation into a warning that names the quirk, and no other quirk does.
+// TestDeviations checks that each quirk turns its deviation, and no other deviation, into a warning that names the quirk.
 func TestDeviations(t *testing.T) {
 	tests := []struct {
 		quirk problem.Quirk

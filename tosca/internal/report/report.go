@@ -16,12 +16,13 @@ const (
 	maxMessage  = 1000
 )
 
-// Report collects faults: errors refuse the package, warnings do not. The zero Report is empty.
+// Report collects the faults of a package. A package with errors is refused, a package with warnings is accepted. The zero
+// Report is empty.
 type Report struct {
 	errors, warnings problem.List
 }
 
-// Add keeps a problem; without a severity it is an error.
+// Add adds a problem. A problem without a severity counts as an error.
 func (r *Report) Add(p problem.Problem) {
 	if len(p.Message) > maxMessage {
 		p.Message = strings.ToValidUTF8(p.Message[:maxMessage], "") + "..."
@@ -36,17 +37,18 @@ func (r *Report) Add(p problem.Problem) {
 	}
 }
 
-// Errorf keeps an error.
+// Errorf adds an error.
 func (r *Report) Errorf(pos problem.Position, code problem.Code, format string, args ...any) {
 	r.Add(problem.Problem{Position: pos, Severity: problem.Error, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// Warnf keeps a warning.
+// Warnf adds a warning.
 func (r *Report) Warnf(pos problem.Position, code problem.Code, format string, args ...any) {
 	r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// Merge adds the problems of a second pass, which reports some faults of the first pass again with other codes.
+// Merge adds the problems of a second pass, except those that the first pass has reported. The passes may use different codes
+// for the same fault.
 func (r *Report) Merge(second *Report) {
 	type fault struct {
 		at   problem.Position
@@ -72,7 +74,7 @@ func (r *Report) Merge(second *Report) {
 	}
 }
 
-// alike maps codes that two passes have for the same fault to one of them.
+// alike returns the same code for the codes that the two passes use for the same fault.
 func alike(c problem.Code) problem.Code {
 	switch c {
 	case problem.MissingProperty:
@@ -83,7 +85,7 @@ func alike(c problem.Code) problem.Code {
 	return c
 }
 
-// Take keeps an error that is a problem.Problem, and returns any other.
+// Take adds err and returns nil if err is a problem.Problem. It returns any other error.
 func (r *Report) Take(err error) error {
 	var p problem.Problem
 	if !errors.As(err, &p) {
@@ -93,14 +95,13 @@ func (r *Report) Take(err error) error {
 	return nil
 }
 
-// Full reports whether further errors are not kept, so that there is no use in
-// looking for them.
+// Full reports whether Add drops further errors, so that the caller can stop looking for them.
 func (r *Report) Full() bool { return len(r.errors) >= maxProblems }
 
-// Errors returns how many errors there are.
+// Errors returns the number of errors.
 func (r *Report) Errors() int { return len(r.errors) }
 
-// Err returns the errors as one problem.List, nil when there are none.
+// Err returns the errors as one problem.List, nil without errors.
 func (r *Report) Err() error {
 	if len(r.errors) == 0 {
 		return nil

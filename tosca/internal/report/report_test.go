@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestMerge: a second pass adds new problems, and errors where the first one only warns.
+// TestMerge checks that a second pass adds new problems, and errors for faults of which the first pass only warned.
 func TestMerge(t *testing.T) {
 	at := func(line int) problem.Position { return problem.Position{File: "f", Line: line, Column: 1} }
 	first, second := &report.Report{}, &report.Report{}

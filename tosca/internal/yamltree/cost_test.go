@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
 
-// hostile are documents made to be slow to read, each of about that many bytes.
+// hostile are documents made to be slow to read. make returns a document of about size bytes.
 var hostile = []struct {
 	name string
 	make func(size int) string
@@ -65,8 +65,7 @@ func lines(n int, format string) string {
 	return b.String()
 }
 
-// TestCost: no document costs more memory than a given multiple of its size, and none more than 100 MiB, for documents
-// of any size.
+// TestCost checks that the memory for a document is at most a multiple of its size, and at most 100 MiB.
 func TestCost(t *testing.T) {
 	for _, h := range hostile {
 		for _, size := range []int{32 << 10, 2 << 20} {

@@ -1,6 +1,5 @@
-// Package yamltree reads YAML into a tree that keeps the place of every node,
-// follows aliases, applies merge keys, and stays small however the document was
-// made to explode.
+// Package yamltree reads YAML into a tree of nodes with their positions. It follows aliases, applies merge keys, and limits the
+// size of the tree, so that a hostile document cannot exhaust the memory.
 package yamltree
 
 import (
@@ -20,9 +19,8 @@ const (
 	Null
 )
 
-// Node is a YAML node with its place, its aliases followed and its merge keys
-// applied. All methods accept a nil node, which stands for "not there", so that
-// paths into a document need no checks on the way.
+// Node is a YAML node with its position. Aliases are followed and merge keys applied. All methods accept a nil node, which stands
+// for an absent node, so that callers can chain them without checks.
 type Node struct {
 	Pos    problem.Position
 	Kind   Kind
@@ -30,13 +28,13 @@ type Node struct {
 	Tag    string  // of a scalar: "!!str", "!!int", "!!float", "!!bool", "!!timestamp", ...
 	Fields []Field // of a mapping, in document order
 	Items  []*Node // of a sequence
-	size   int     // nodes in the tree, aliases counted as often as they stand
+	size   int     // nodes in the tree, an aliased node for each use
 	height int     // levels in the tree
 	index  map[string]int
 }
 
-// indexed is how many fields a mapping must have for its keys to be indexed: a
-// descriptor made to be slow has mappings of many thousands.
+// indexed is the number of fields from which on the keys of a mapping are indexed. A hostile descriptor may have mappings of many
+// thousand fields.
 const indexed = 16
 
 func (n *Node) buildIndex() {
@@ -49,7 +47,7 @@ func (n *Node) buildIndex() {
 	}
 }
 
-// Field returns the field of a key, false when the key is absent.
+// Field returns the field of a key, false if the key is absent.
 func (n *Node) Field(key string) (Field, bool) {
 	if n == nil || n.Kind != Mapping {
 		return Field{}, false
@@ -76,13 +74,13 @@ type Field struct {
 	Value *Node
 }
 
-// Get returns the value of a key, nil when the key is absent or its value null.
+// Get returns the value of a key, nil if the key is absent or its value is null.
 func (n *Node) Get(key string) *Node {
 	f, _ := n.Field(key)
 	return f.Value.Present()
 }
 
-// Path looks up one key after the other.
+// Path returns the value at a path of keys, nil if a key is absent.
 func (n *Node) Path(keys ...string) *Node {
 	for _, key := range keys {
 		n = n.Get(key)
@@ -90,13 +88,13 @@ func (n *Node) Path(keys ...string) *Node {
 	return n
 }
 
-// Has reports whether the key is there, be it with a null value.
+// Has reports whether the key exists. Its value may be null.
 func (n *Node) Has(key string) bool {
 	_, ok := n.Field(key)
 	return ok
 }
 
-// Present turns null into nil.
+// Present returns n, or nil if n is null.
 func (n *Node) Present() *Node {
 	if n == nil || n.Kind == Null {
 		return nil
@@ -104,7 +102,7 @@ func (n *Node) Present() *Node {
 	return n
 }
 
-// Map returns the fields of a mapping; no fields for other nodes.
+// Map returns the fields of a mapping, nil for other nodes.
 func (n *Node) Map() []Field {
 	if n == nil || n.Kind != Mapping {
 		return nil
@@ -112,7 +110,7 @@ func (n *Node) Map() []Field {
 	return n.Fields
 }
 
-// List returns the items of a sequence; no items for other nodes.
+// List returns the items of a sequence, nil for other nodes.
 func (n *Node) List() []*Node {
 	if n == nil || n.Kind != Sequence {
 		return nil
@@ -148,9 +146,8 @@ func (n *Node) At(others ...*Node) problem.Position {
 	return problem.Position{}
 }
 
-// Flow renders n on one line, the way an expression is shown that cannot be
-// resolved here. It is cut off after a few levels and some 200 bytes, since it is
-// for reading only.
+// Flow returns n in flow style on one line, for example for an expression that cannot be resolved. It omits levels below the
+// fourth and items after some 200 bytes, because the result is only for display.
 func (n *Node) Flow() string {
 	var b strings.Builder
 	n.writeFlow(&b, 4)

@@ -21,7 +21,7 @@ func parse(t *testing.T, text string) *yamltree.Node {
 	return n
 }
 
-// TestField looks keys up in mappings of all sizes, which are searched in two ways.
+// TestField looks up keys in small mappings, which are searched linearly, and in large mappings, which are indexed.
 func TestField(t *testing.T) {
 	for _, size := range []int{0, 1, 15, 16, 17, 300} {
 		var text strings.Builder
@@ -33,15 +33,15 @@ func TestField(t *testing.T) {
 		n := parse(t, text.String()).Get("map")
 		for i := range size {
 			if got := n.Get(fmt.Sprintf("k%d", i)).Str(); got != fmt.Sprintf("v%d", i) {
-				t.Errorf("of %d fields, k%d is %q", size, i, got)
+				t.Errorf("%d fields: k%d is %q", size, i, got)
 			}
 		}
 		f, ok := n.Field("last")
 		if !ok || !n.Has("last") || n.Get("last") != nil || f.Key != "last" || f.Pos.Line != size+4 {
-			t.Errorf("of %d fields, the null is %v, %v", size, f, ok)
+			t.Errorf("%d fields: the field with a null value is %v, %v", size, f, ok)
 		}
 		if n.Get("other").Str() != "theirs" || n.Has("none") || n.Get("none") != nil {
-			t.Errorf("of %d fields, merged or absent ones are wrong", size)
+			t.Errorf("%d fields: merged or absent fields are wrong", size)
 		}
 	}
 }
@@ -50,14 +50,14 @@ func TestNothing(t *testing.T) {
 	var n *yamltree.Node
 	if n.Get("a") != nil || n.Path("a", "b") != nil || n.Has("a") || n.Map() != nil || n.List() != nil ||
 		n.Str() != "" || n.Present() != nil || len(n.Named()) != 0 || n.Flow() != "null" {
-		t.Error("a node that is not there has something")
+		t.Error("an absent node has fields, items or text")
 	}
 	if _, ok := parse(t, "[a]").Field("a"); ok {
 		t.Error("a sequence has a field")
 	}
 }
 
-// TestTexts: a file that other readers would take for another one is refused, or warned of.
+// TestTexts checks errors and warnings for files that other readers would read differently.
 func TestTexts(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"one document", "a: b\n", ""},
@@ -97,17 +97,17 @@ func FuzzParse(f *testing.F) {
 		r := &report.Report{}
 		root := yamltree.NewParser(r).Parse("f.yaml", []byte(text))
 		if len(root.Flow()) > 1<<20+len(text) {
-			t.Errorf("a node is shown with %d bytes", len(root.Flow()))
+			t.Errorf("Flow returns %d bytes", len(root.Flow()))
 		}
 		for _, p := range append(r.Warnings(), problemsOf(r)...) {
 			if p.File != "f.yaml" || p.Message == "" {
-				t.Errorf("a problem says too little: %#v", p)
+				t.Errorf("a problem lacks its file or message: %#v", p)
 			}
 		}
 	})
 }
 
-// problemsOf are the errors of a report.
+// problemsOf returns the errors of a report.
 func problemsOf(r *report.Report) problem.List {
 	var list problem.List
 	_ = errors.As(r.Err(), &list)

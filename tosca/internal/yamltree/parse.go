@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// maxDepth is how deep a document may be nested; SOL001 needs about 15.
+	// maxDepth limits the nesting of a document. SOL001 needs about 15 levels.
 	maxDepth = 100
-	// maxNodes is how many nodes all documents of a VNFD may have together,
-	// aliases counted as often as they are used. The ETSI type files have 4000.
+	// maxNodes limits the nodes of all documents of a VNFD together. An aliased node counts for each use. The type files of
+	// ETSI have 4000.
 	maxNodes = 100_000
-	// maxIndicators bounds the characters in all documents of a VNFD together that can begin a node: a document has at
-	// most one node per such character. They are counted before a document is parsed, which takes 200 to 700 bytes of
-	// memory per node. The largest known package has 13,000.
+	// maxIndicators limits the characters that can begin a node, in all documents of a VNFD together. They are counted before
+	// a document is parsed, because parsing takes 200 to 700 bytes of memory per node. The largest known package has 13,000.
 	maxIndicators = 150_000
-	// maxBytes is how large all documents of a VNFD may be together. The largest
-	// package that is known has 210 KiB, with the type files of ETSI.
+	// maxBytes limits the size of all documents of a VNFD together. The largest known package has 210 KiB, with the type files
+	// of ETSI.
 	maxBytes = 8 << 20
-	// maxDirectives bounds the directives (%TAG) of a file. SOL001 has none; parsing takes time in the square of their
-	// number.
+	// maxDirectives limits the directives (%TAG) of a file, because parsing takes time in the square of their number. Files of
+	// SOL001 have no directives.
 	maxDirectives = 10
 )
 
@@ -48,11 +47,10 @@ func NewParser(r *report.Report) *Parser {
 	return &Parser{report: r, budget: maxNodes, indicators: maxIndicators, bytes: maxBytes}
 }
 
-// Exhausted reports whether the documents are larger than a VNFD may be: no more of
-// them can be read.
+// Exhausted reports whether the documents have exceeded a limit for a VNFD. The parser then reads no further documents.
 func (p *Parser) Exhausted() bool { return p.exhausted }
 
-// affordable counts what reading a document would cost.
+// affordable subtracts the cost of a document from the budgets, and reports whether the document may be parsed.
 func (p *Parser) affordable(file string, content []byte) bool {
 	if p.bytes -= len(content); p.bytes < 0 {
 		return p.exhaust(file, "the documents of the VNFD have more than %d bytes together", maxBytes)
@@ -79,7 +77,7 @@ func (p *Parser) exhaust(file, format string, limit int) bool {
 	return false
 }
 
-// Parse reads the only document of a YAML file; nil when nothing can be read.
+// Parse reads the only document of a YAML file. It returns nil if it cannot read the document.
 func (p *Parser) Parse(file string, content []byte) *Node {
 	r := p.report
 	if !p.affordable(file, content) {
@@ -137,14 +135,14 @@ var yamlLine = regexp.MustCompile(`line (\d+)`)
 func yamlPosition(file string, err error) problem.Position {
 	pos := problem.Position{File: file}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		pos.Line, _ = strconv.Atoi(m[1]) // digits; an absurd number leaves 0
+		pos.Line, _ = strconv.Atoi(m[1]) // only digits; 0 if the number is too large
 		pos.Column = 1
 	}
 	return pos
 }
 
-// converter turns yaml.Nodes into nodes. Each anchored node is converted once
-// and shared by its aliases; sizes and heights count as if it were copied.
+// converter converts yaml.Nodes. It converts each anchored node once and shares it among its aliases. Sizes and heights count an
+// anchored node for each alias.
 type converter struct {
 	file    string
 	report  *report.Report
@@ -153,7 +151,7 @@ type converter struct {
 	stopped bool
 }
 
-// stop gives up on the document.
+// stop reports a problem and ends the conversion of the document.
 func (c *converter) stop(y *yaml.Node, code problem.Code, format string, args ...any) {
 	if !c.stopped {
 		c.report.Errorf(c.pos(y), code, format, args...)
@@ -218,9 +216,9 @@ func (c *converter) convert(y *yaml.Node, depth int) *Node {
 	return n
 }
 
-// adopt counts a child into the size and height of n.
+// adopt adds a child to the size and height of n.
 func (n *Node) adopt(child *Node) *Node {
-	if child == nil { // only after the converter has stopped
+	if child == nil { // the converter has stopped
 		child = &Node{Kind: Null}
 	}
 	n.size += child.size
@@ -228,9 +226,8 @@ func (n *Node) adopt(child *Node) *Node {
 	return child
 }
 
-// alias returns the node an alias stands for. Its size is taken from the budget,
-// which is how chains of aliases that multiply are found before anything walks
-// through them.
+// alias returns the node of an alias. It takes the size of the node from the budget, so that documents whose aliases multiply
+// are refused before anything walks through them.
 func (c *converter) alias(y *yaml.Node) *Node {
 	n, known := c.anchors[y.Alias]
 	switch {
@@ -246,7 +243,7 @@ func (c *converter) alias(y *yaml.Node) *Node {
 	return n
 }
 
-// checkText warns of a scalar that could be displayed as another one.
+// checkText warns of a scalar that could be displayed as another text.
 func (c *converter) checkText(y *yaml.Node) {
 	for _, r := range y.Value {
 		if r >= utf8.RuneSelf && unicode.Is(unicode.Bidi_Control, r) {
@@ -289,7 +286,7 @@ func (c *converter) mapping(n *Node, y *yaml.Node, depth int) {
 	n.buildIndex()
 }
 
-// merge adds the fields of a merged mapping that n does not have itself.
+// merge adds the fields of a merged mapping to n, except those that n has.
 func (c *converter) merge(n *Node, y *yaml.Node, from *Node, seen map[string]int) {
 	for _, f := range from.Map() {
 		if _, own := seen[f.Key]; own {
