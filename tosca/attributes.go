@@ -4,31 +4,30 @@ import "github.com/vnfkit/vnfkit/tosca/problem"
 
 // ConfigurableProperties are the VnfConfigurableProperties of the VNF.
 type ConfigurableProperties struct {
-	// AutoscaleEnabled and AutohealEnabled are the initial values of isAutoscaleEnabled and isAutohealEnabled; nil if
-	// the descriptor does not let requests configure them.
+	// AutoscaleEnabled and AutohealEnabled are the initial values of isAutoscaleEnabled and isAutohealEnabled. They are nil
+	// if the descriptor does not let requests configure them.
 	AutoscaleEnabled, AutohealEnabled *bool
-	// Additional are the attributes that the descriptor adds
-	// (additional_configurable_properties), sorted by name.
+	// Additional are the attributes that the descriptor adds (additional_configurable_properties), sorted by name.
 	Additional []Attribute
 }
 
-// ModifiableAttributes are the attributes of the VNF instance that the descriptor
-// adds (VnfInfoModifiableAttributes), sorted by name.
+// ModifiableAttributes are the attributes that the descriptor adds to the VNF instance (VnfInfoModifiableAttributes), sorted by
+// name.
 type ModifiableAttributes struct {
 	Extensions, Metadata []Attribute
 }
 
-// Attribute is something a request can set.
+// Attribute is an attribute that a request can set.
 type Attribute struct {
 	Name string
-	// Type is its TOSCA type, such as "string".
+	// Type is the TOSCA type of the attribute, for example "string".
 	Type        string
 	Description string
-	// Required is set when a request has to give it unless it has a Default.
+	// Required is set if a request has to set the attribute. A Default fulfils the requirement too.
 	Required bool
-	// Default is the value if no request sets one: the value that the VNF node gives, or the default of the type. It is
-	// a text, a number, a truth value, a list or a mapping; nil if there is no default.
+	// Default is the value if no request sets one: the value that the VNF node gives, else the default of the type. It is
+	// a text, a number, a boolean, a list or a mapping, or nil without a default.
 	Default any
-	// Pos is the position of its definition.
+	// Pos is the position of the attribute's definition.
 	Pos problem.Position
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// builder makes the model from the documents.
+// builder builds the model from the documents.
 type builder struct {
 	docs   *documents.Set
 	types  grammar.Types
 	pkg    *csar.Archive
 	report *report.Report
-	budget int // of expressions
+	budget int // remaining units for expressions
 	entry  *topology
-	all    []*topology // of all documents, the entry first
+	all    []*topology // topologies of all documents, the entry file first
 	df     []*topology // topologies of the flavours
 }
 
-// buildVNFD makes the model. It continues after a fault, to report all faults at once. The result is valid only if
-// there were no faults.
+// buildVNFD builds the model. It continues after a fault, to report all faults at once. The result is valid only if r has no
+// errors.
 func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
 	b := builder{docs: docs, types: types, pkg: a, report: r, budget: maxEvaluations}
 	b.entry = b.topology(docs.Entry())
@@ -46,10 +46,9 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *rep
 	return v
 }
 
-// findFlavours picks the topologies that are deployment flavours. In the form
-// SOL001 recommends, the entry file has a VNF node whose flavour_id
-// is an input, and imports one file for each flavour, which substitutes it. A
-// VNFD of one flavour may have everything in the entry file.
+// findFlavours finds the topologies that are deployment flavours. In the form that SOL001 recommends, the entry file has a VNF
+// node whose flavour_id is an input, and imports one file per flavour with a topology that substitutes this node. A VNFD with
+// one flavour may have everything in the entry file.
 func (b *builder) findFlavours() {
 	b.all = []*topology{b.entry}
 	for _, d := range b.docs.All[1:] {
@@ -99,9 +98,8 @@ func (b *builder) descriptor() *VNFD {
 	return v
 }
 
-// vnfProperty looks a property of the VNF up in the entry file, then in the
-// flavours, then in the types, and takes the first value that is no function; if
-// all are, the first function.
+// vnfProperty returns a property of the VNF and the topology that has it. It searches the entry file, then the flavours, then the
+// types, and returns the first value that is not a function. If all values are functions, it returns the first one.
 func (b *builder) vnfProperty(name string) (*topology, *yamltree.Node) {
 	var unresolved *yamltree.Node
 	places := append([]*topology{b.entry}, b.df...)
@@ -137,7 +135,7 @@ func (b *builder) checkAllowed(t *topology, name string, v *yamltree.Node) {
 		(&yamltree.Node{Kind: yamltree.Sequence, Items: allowed}).Flow())
 }
 
-// flavourID finds the flavour_id of a topology.
+// flavourID returns the flavour_id of a topology.
 func (b *builder) flavourID(t *topology) string {
 	n, _ := t.vnf()
 	for _, v := range []*yamltree.Node{
@@ -152,8 +150,8 @@ func (b *builder) flavourID(t *topology) string {
 	return "default"
 }
 
-// mappedValue returns the value of a property in the substitution mappings: a literal value, or the value of the input
-// that the property is mapped to, [input] (TOSCA 1.3 3.8.8).
+// mappedValue returns the value of a property in the substitution mappings: a literal value, or the value of the input to which
+// the property is mapped, [input] (TOSCA 1.3 3.8.8).
 func mappedValue(t *topology, n *yamltree.Node) *yamltree.Node {
 	for _, long := range []string{"value", "mapping"} {
 		if v := n.Get(long); v != nil {
@@ -166,7 +164,7 @@ func mappedValue(t *topology, n *yamltree.Node) *yamltree.Node {
 	return n
 }
 
-// flavourBuilder makes the model of one topology.
+// flavourBuilder builds the model of one topology.
 type flavourBuilder struct {
 	values
 	*Flavour
@@ -174,7 +172,7 @@ type flavourBuilder struct {
 	vnf     template
 }
 
-// at is a builder for which SELF, in expressions, is a node template.
+// at returns a builder that evaluates expressions with the node template n as SELF.
 func (b *flavourBuilder) at(n template) *flavourBuilder {
 	c := *b
 	c.self = n

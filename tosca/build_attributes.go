@@ -8,8 +8,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
 
-// buildAttributes reads configurable_properties and modifiable_attributes of the VNF. A descriptor declares additional
-// attributes in data types derived from those of SOL001. The VNF node can give their values.
+// buildAttributes reads configurable_properties and modifiable_attributes of the VNF. A descriptor declares additional attributes
+// in data types derived from those of SOL001. The VNF node may set their values.
 func (b *builder) buildAttributes(v *VNFD) {
 	read, given, kind := b.structured("configurable_properties")
 	v.Configurable = ConfigurableProperties{
@@ -24,7 +24,7 @@ func (b *builder) buildAttributes(v *VNFD) {
 	}
 }
 
-// structured is a property of the VNF with what reads it and its data type.
+// structured returns a property of the VNF, its data type, and the values that evaluate its expressions.
 func (b *builder) structured(name string) (values, *yamltree.Node, string) {
 	t, n := b.vnfProperty(name)
 	for _, place := range append([]*topology{b.entry}, b.df...) {
@@ -35,7 +35,7 @@ func (b *builder) structured(name string) (values, *yamltree.Node, string) {
 	return valuesOf(t), n, ""
 }
 
-// declared lists the attributes that the type of a field has in addition to those of SOL001, with their values.
+// declared returns the attributes that the type of a field has in addition to those of SOL001, with their values.
 func (b *builder) declared(v values, kind string, given *yamltree.Node, field string) []Attribute {
 	assigned := v.path(given, field)
 	added := b.members(b.members(kind)[field].Value.Get("type").Str())
@@ -58,14 +58,13 @@ func (b *builder) declared(v values, kind string, given *yamltree.Node, field st
 	return list
 }
 
-// required reads the keyname of a property definition, which is true when left
-// out.
+// required returns the keyname "required" of a property definition. Its default is true.
 func (v values) required(definition *yamltree.Node) bool {
 	chosen := v.choice(definition.Get("required"))
 	return chosen == nil || *chosen
 }
 
-// ofSOL001 are the data types that attributes are added to.
+// ofSOL001 are the data types of SOL001 to which a descriptor can add attributes.
 var ofSOL001 = map[string]bool{
 	"tosca.datatypes.nfv.VnfConfigurableProperties":             true,
 	"tosca.datatypes.nfv.VnfAdditionalConfigurableProperties":   true,

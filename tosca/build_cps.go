@@ -95,7 +95,7 @@ func (b *flavourBuilder) virtualCP(n template) VirtualCP {
 	return cp
 }
 
-// buildExternalCPs lists the VnfExtCp nodes, and the connection points of VDUs that the substitution mappings expose.
+// buildExternalCPs reads the VnfExtCp nodes, and the connection points of VDUs that the substitution mappings expose.
 func (b *flavourBuilder) buildExternalCPs() {
 	byID := map[string]ExternalCP{}
 	for _, n := range b.topo.of(typeExtCp) {
@@ -131,9 +131,8 @@ func (b *flavourBuilder) externalCP(n template) ExternalCP {
 	return ExternalCP{ID: n.id, LayerProtocols: b.texts(b.topo.property(n, "layer_protocols")), Pos: n.pos}
 }
 
-// mappedNodes lists the nodes of a requirement mapping, which is a pair
-// [node, requirement] or a list of such pairs, in the long notation under
-// "mapping" (TOSCA 1.3 3.8.12). An empty list maps nothing.
+// mappedNodes returns the nodes of a requirement mapping (TOSCA 1.3 3.8.12): a pair [node, requirement] or a list of pairs. In the
+// long notation the pairs are below the key "mapping". An empty list maps no node.
 func mappedNodes(mapping *yamltree.Node) []*yamltree.Node {
 	if long := mapping.Get("mapping"); long != nil {
 		mapping = long

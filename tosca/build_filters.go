@@ -1,7 +1,6 @@
 package tosca
 
-// buildNodeFilters keeps the node filters of requirements whose target is left to
-// be chosen (TOSCA 1.3 3.8.2).
+// buildNodeFilters reads the node filters of requirements without a target (TOSCA 1.3 3.8.2).
 func (b *flavourBuilder) buildNodeFilters() {
 	for _, n := range b.topo.templates {
 		b := b.at(n)

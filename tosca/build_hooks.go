@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// buildHooks reads the Vnflcm interface of the VNF node and its artifacts. If the node of the flavour has no interfaces
-// at all, the interfaces of the entry file's VNF node apply.
+// buildHooks reads the Vnflcm interface and the artifacts of the VNF node. If the node of the flavour has no interfaces, those of
+// the entry file's VNF node apply.
 func (b *flavourBuilder) buildHooks() {
 	n := b.vnf
 	if n.node.Get("interfaces") == nil {
@@ -39,8 +39,8 @@ func (b *flavourBuilder) buildHooks() {
 	}
 }
 
-// hook records the driver of a hook. The driver is the artifact that the interface names, of any artifact type, or a
-// file of the package that is not declared as an artifact (TOSCA 1.3 3.6.16).
+// hook records the driver of a hook: the artifact, of any type, that the interface names, or a file of the package that is not
+// declared as an artifact (TOSCA 1.3 3.6.16).
 func (b *flavourBuilder) hook(name string, o *operation) {
 	key := o.driver.Str()
 	if a, ok := b.Artifacts[key]; ok {
@@ -57,8 +57,7 @@ func (b *flavourBuilder) hook(name string, o *operation) {
 	b.Hooks[name] = Hook{Driver: key, Inputs: o.inputs, Pos: o.pos}
 }
 
-// operation is an operation of the Vnflcm interface, put together from the node
-// template and its types.
+// operation is an operation of the Vnflcm interface, merged from the node template and its types.
 type operation struct {
 	pos    problem.Position
 	driver *yamltree.Node
@@ -66,8 +65,8 @@ type operation struct {
 	inputs map[string]any
 }
 
-// vnflcm collects the operations of the Vnflcm interface. Properties of an operation that the template does not state
-// are taken from its type, then from the ancestors of the type.
+// vnflcm returns the operations of the Vnflcm interface. Properties of an operation that the template does not state come from
+// its type, then from the ancestors of the type.
 func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
 	found := map[string]*operation{}
 	sources := []*yamltree.Node{n.node}
@@ -91,7 +90,7 @@ func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
 	return found
 }
 
-// addTo completes an operation from a definition further up.
+// addTo adds the properties that an operation lacks from a definition in a type or an ancestor.
 func (b *flavourBuilder) addTo(o *operation, definition *yamltree.Node, ofType bool) {
 	if !o.known && (definition.Str() != "" || definition.Has("implementation")) {
 		o.driver, o.known = implementation(definition), true
@@ -99,12 +98,12 @@ func (b *flavourBuilder) addTo(o *operation, definition *yamltree.Node, ofType b
 	b.addInputs(o, definition.Get("inputs"), ofType)
 }
 
-// addInputs adds inputs that are not there yet. A template gives their values, a
-// type defines them, perhaps with a default.
+// addInputs adds the inputs that an operation lacks. A template has values of inputs; a type has definitions, possibly with a
+// default.
 func (b *flavourBuilder) addInputs(o *operation, inputs *yamltree.Node, ofType bool) {
 	for _, f := range inputs.Map() {
 		value := f.Value.Present()
-		if ofType || value.Has("type") && value.Has("default") { // some templates define inputs too
+		if ofType || value.Has("type") && value.Has("default") { // some templates contain definitions instead of values
 			value = value.Get("default")
 		}
 		if _, given := o.inputs[f.Key]; given || value == nil {
@@ -117,8 +116,8 @@ func (b *flavourBuilder) addInputs(o *operation, inputs *yamltree.Node, ofType b
 	}
 }
 
-// operationsOf lists the operations of an interface, which stand under
-// "operations" (TOSCA 1.3) or, in the older notation, directly in it.
+// operationsOf returns the operations of an interface. They are below the key "operations" (TOSCA 1.3) or, in the older notation,
+// directly in the interface.
 func operationsOf(n *yamltree.Node) []yamltree.Field {
 	if operations := n.Get("operations"); operations != nil {
 		return operations.Map()
@@ -134,9 +133,9 @@ func operationsOf(n *yamltree.Node) []yamltree.Field {
 	return found
 }
 
-// implementation returns the name of the driver of an operation in any notation: "op: name", "op: {implementation:
-// name}", "op: {implementation: {primary: name}}", and with {file: name} for the last name. An absent value, null and
-// [] mean that the operation has no driver.
+// implementation returns the name of the driver of an operation in any notation: "op: name", "op: {implementation: name}",
+// "op: {implementation: {primary: name}}" and "op: {implementation: {primary: {file: name}}}". An absent value, null and [] mean
+// that the operation has no driver.
 func implementation(operation *yamltree.Node) *yamltree.Node {
 	if operation.Str() != "" {
 		return operation

@@ -43,7 +43,7 @@ func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	levels := map[string]int{}
 	for _, f := range n.Map() {
 		a := b.aspect(f.Key)
-		if len(b.Aspects) == 0 { // common in real packages: a VNF that does not scale has one size
+		if len(b.Aspects) == 0 { // common in real packages: the VNF does not scale and has one size
 			b.report.Warnf(f.Pos, problem.UnknownAspect, "there are no scaling aspects, %q is ignored", f.Key)
 			continue
 		}
@@ -61,8 +61,7 @@ func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	return levels
 }
 
-// defaultLevel reads default_level, which may be left out when there is only one
-// level.
+// defaultLevel reads default_level, which a VNFD with a single level may omit.
 func (b *flavourBuilder) defaultLevel(p policy) {
 	n := p.properties.Get("default_level")
 	name := b.text(n)
@@ -78,11 +77,10 @@ func (b *flavourBuilder) defaultLevel(p policy) {
 	}
 }
 
-// maxChecks bounds the work of the checks that only warn: aspects x steps x VDUs.
+// maxChecks limits the work of the checks that only warn: aspects x steps x VDUs.
 const maxChecks = 200_000
 
-// checkNumbers warns about sizes that contradict each other or lie outside the
-// VDU profiles.
+// checkNumbers warns about sizes that contradict each other or violate the VDU profiles.
 func (b *flavourBuilder) checkNumbers() {
 	scaled, work := map[string]bool{}, 0
 	for _, a := range b.Aspects {
@@ -101,7 +99,7 @@ func (b *flavourBuilder) checkNumbers() {
 		}
 		computed, err := b.atScaleLevels(l.ScaleLevels)
 		if err != nil {
-			continue // reported where the level was read
+			continue // already reported
 		}
 		for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
 			number := l.Instances[id]

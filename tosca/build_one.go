@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// describesOneVNF reports whether all topologies belong to one VNF. If not, it reports a problem that says what they
-// describe.
+// describesOneVNF returns true if all topologies belong to one VNF. Otherwise it reports a problem that names the subject of the
+// topologies.
 func (b *builder) describesOneVNF() bool {
 	for _, t := range b.all {
 		if pos, found := t.describes(typeNS); found {
@@ -35,7 +35,7 @@ func (b *builder) describesOneVNF() bool {
 	return true
 }
 
-// describes returns where the topology has a node of a type, or stands for one.
+// describes returns the position of a node of a type, or of substitution mappings for this type.
 func (t *topology) describes(base string) (problem.Position, bool) {
 	if found := t.of(base); len(found) > 0 {
 		return found[0].pos, true
@@ -44,7 +44,7 @@ func (t *topology) describes(base string) (problem.Position, bool) {
 	return kind.At(), t.types.Is(grammar.NodeTypes, kind.Str(), base)
 }
 
-// wantDescriptor reports a problem unless one of the files describes what is wanted.
+// wantDescriptor reports a problem unless one of the files has the descriptor d.
 func wantDescriptor(d Descriptor, docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) {
 	b := builder{docs: docs, types: types, pkg: a, report: &report.Report{}, budget: maxEvaluations}
 	for _, doc := range docs.All {
@@ -55,8 +55,8 @@ func wantDescriptor(d Descriptor, docs *documents.Set, types grammar.Types, a *c
 	r.Errorf(problem.Position{File: docs.Entry().File}, problem.OtherDescriptor, "no node template has a type derived from %s", descriptorTypes[d])
 }
 
-// sameVNF reports whether two topologies are flavours of one VNF: both have the
-// same descriptor_id or, where one does not say its id, related types.
+// sameVNF reports whether two topologies are flavours of one VNF: they have the same descriptor_id or, if one of them has no id,
+// related types.
 func (b *builder) sameVNF(x, y *topology) bool {
 	if idX, idY := b.descriptorID(x), b.descriptorID(y); idX != "" && idY != "" {
 		return idX == idY
@@ -64,8 +64,8 @@ func (b *builder) sameVNF(x, y *topology) bool {
 	return b.types.Is(grammar.NodeTypes, x.vnfType(), y.vnfType()) || b.types.Is(grammar.NodeTypes, y.vnfType(), x.vnfType())
 }
 
-// descriptorID returns the id that a topology or the type of its VNF states; "" when
-// neither does, or it is the value of a function.
+// descriptorID returns the descriptor_id that a topology or the type of its VNF states. It returns "" if neither states an id, or
+// if the id is a function that the descriptor cannot resolve.
 func (b *builder) descriptorID(t *topology) string {
 	n, _ := t.vnf()
 	if v := t.eval(n.node.Path("properties", "descriptor_id"), n); v != nil && v.Kind == yamltree.Scalar {

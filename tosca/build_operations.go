@@ -37,8 +37,8 @@ func (b *flavourBuilder) timeouts(n *yamltree.Node, shortest, longest string) *T
 	return &TimeoutConfiguration{b.duration(n.Get(shortest)), b.duration(n.Get(longest))}
 }
 
-// vnfProperty returns a property of the flavour's VNF node. If that node does not have it, the entry file's VNF node is
-// used: descriptors often write there what all flavours share.
+// vnfProperty returns a property of the flavour's VNF node or, if this node does not have it, of the entry file's VNF node.
+// Descriptors often set properties that all flavours share in the entry file.
 func (b *flavourBuilder) vnfProperty(name string) *yamltree.Node {
 	if v := b.eval(b.vnf.node.Path("properties", name)); v != nil {
 		return v

@@ -16,8 +16,7 @@ type policy struct {
 	targets    []*yamltree.Node
 }
 
-// policies lists the policies whose type is base or derived from it, in document
-// order.
+// policies returns the policies whose type is base or derived from base, in document order.
 func (b *flavourBuilder) policies(base string) []policy {
 	var found []policy
 	for _, section := range []*yamltree.Node{b.topo.node.Get("policies"), b.topo.doc.Root.Get("policies")} {
@@ -76,7 +75,7 @@ func (b *flavourBuilder) buildAspects() {
 	sortByID(b.Aspects, func(a Aspect) string { return a.ID })
 }
 
-// buildDeltas reads how many instances the steps of an aspect add to a VDU.
+// buildDeltas reads the numbers of instances that the steps of an aspect add to a VDU.
 func (b *flavourBuilder) buildDeltas() {
 	for _, p := range b.policies(typeAspectDeltas) {
 		name := p.properties.Get("aspect")
@@ -101,11 +100,11 @@ func (b *flavourBuilder) buildDeltas() {
 	}
 }
 
-// checkSteps compares the steps of an aspect with its deltas. It only warns: the VNF can be instantiated, and a request
-// for one of these steps is refused later.
+// checkSteps compares the steps of an aspect with its deltas. It only warns, because the VNF can be instantiated; Scale refuses a
+// step without a delta.
 func (b *flavourBuilder) checkSteps(a Aspect) {
 	if len(a.Deltas) == 0 {
-		return // it scales something that is not in the model
+		return // the aspect scales a resource that is not in the model
 	}
 	known := map[string]bool{}
 	for _, deltas := range a.Deltas {
@@ -149,8 +148,7 @@ func (b *flavourBuilder) buildAffinity() {
 	sortByID(b.Affinity, func(r AffinityRule) string { return r.ID })
 }
 
-// targetVDUs returns the VDUs a policy is about. Targets that do not exist are a
-// problem; nodes of other kinds are passed over.
+// targetVDUs returns the VDUs among the targets of a policy. It reports targets that do not exist, and skips other nodes.
 func (b *flavourBuilder) targetVDUs(p policy) []*VDU {
 	var found []*VDU
 	for _, t := range p.targets {

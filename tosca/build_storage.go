@@ -35,8 +35,8 @@ func (b *flavourBuilder) buildStorages() {
 	sortByID(b.Storages, func(s Storage) string { return s.ID })
 }
 
-// image reads the software image of a VDU, a storage or a container: sw_image_data and the file of its SwImage
-// artifact. Before SOL001 v2.5.1, and again since v3.6.1, the data are properties of the artifact.
+// image reads the software image of a VDU, a storage or a container: sw_image_data and the file of the SwImage artifact. Before
+// SOL001 v2.5.1 and since v3.6.1, the data are properties of the artifact.
 func (b *flavourBuilder) image(n template) *SoftwareImage {
 	data := b.topo.property(n, "sw_image_data")
 	var file, key string
@@ -71,7 +71,7 @@ func (b *flavourBuilder) image(n template) *SoftwareImage {
 		Checksum:          b.text(b.path(data, "checksum", "hash")),
 	}
 	if sum := b.path(data, "checksum"); sum.Str() != "" {
-		image.Checksum = sum.Str() // the digest alone, as in older packages
+		image.Checksum = sum.Str() // older packages have only the digest
 	}
 	if image.Name == "" {
 		image.Name = key

@@ -17,7 +17,7 @@ func (b *flavourBuilder) buildVDUs() {
 	sortByID(b.VDUs, func(v VDU) string { return v.ID })
 }
 
-// vdu reads what both kinds of VDUs have.
+// vdu reads the properties of VDUs of both kinds.
 func (b *flavourBuilder) vdu(n template) VDU {
 	profile := b.topo.property(n, "vdu_profile")
 	v := VDU{
@@ -61,7 +61,7 @@ func (b *flavourBuilder) compute(n template) Compute {
 	return result
 }
 
-// requestedCapabilities stand in a capability of a machine and in a property of a
+// requestedCapabilities returns requested_additional_capabilities: from the capability of a compute VDU, or from the property of a
 // container VDU.
 func (b *flavourBuilder) requestedCapabilities(n template) *yamltree.Node {
 	if c := b.topo.capability(n, "virtual_compute", "requested_additional_capabilities"); c != nil {
@@ -85,8 +85,7 @@ func (b *flavourBuilder) capabilities(n *yamltree.Node) []RequestedCapability {
 	return list
 }
 
-// constraints reads nfvi_constraints, which was a list of keys until SOL001
-// v2.5.1.
+// constraints reads nfvi_constraints, which is a list of keys up to SOL001 v2.5.1.
 func (b *flavourBuilder) constraints(n *yamltree.Node) map[string]string {
 	if b.eval(n).List() == nil {
 		return b.textMap(n)
@@ -98,7 +97,7 @@ func (b *flavourBuilder) constraints(n *yamltree.Node) map[string]string {
 	return found
 }
 
-// targets lists, in document order, the targets of the requirements with this name.
+// targets returns the targets of the requirements with this name, in document order.
 func (b *flavourBuilder) targets(n template, requirement string) []string {
 	var ids []string
 	for _, r := range b.topo.requirements(n) {
@@ -109,7 +108,7 @@ func (b *flavourBuilder) targets(n template, requirement string) []string {
 	return ids
 }
 
-// target is the last of targets, "" when there is none.
+// target returns the last of targets, "" if targets is empty.
 func (b *flavourBuilder) target(n template, requirement string) string {
 	if ids := b.targets(n, requirement); len(ids) > 0 {
 		return ids[len(ids)-1]
@@ -117,7 +116,7 @@ func (b *flavourBuilder) target(n template, requirement string) string {
 	return ""
 }
 
-// artifacts reads the artifacts of a template by their keys; nil if it has none.
+// artifacts returns the artifacts of a template by their keys, nil for a template without artifacts.
 func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
 	var found map[string]Artifact
 	for _, f := range b.topo.inherited(n, "artifacts") {
@@ -138,7 +137,7 @@ func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
 	return found
 }
 
-// exists reports a problem when a name is no node template of the flavour.
+// exists returns true if the flavour has a node template of this name. Otherwise it reports a problem.
 func (b *flavourBuilder) exists(name string, pos problem.Position) bool {
 	if _, ok := b.topo.byID[name]; !ok {
 		b.report.Errorf(pos, problem.UnknownNode, "there is no node template %q", name)

@@ -10,44 +10,41 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Cache opens packages, each parsed once, and keeps those that were used last
-// open. It separates reading a package from judging it: Open judges the package by
-// the options of the Cache, OpenPinned only compares the digest. It is safe for
-// concurrent use.
+// Cache opens packages and keeps the most recently used packages open. It parses each package once. Open accepts or refuses a
+// package by the options of the Cache; OpenPinned only compares the digest. A Cache is safe for concurrent use.
 //
-// A package is opened again when csar.Revision of its Source differs; the package
-// of an FS always is. Its descriptor is parsed again only if the digest of the
-// package differs. Files of a package that is kept are checked when they are read
-// (csar.Archive.Open), so that no file is used that the digest does not stand for.
+// The Cache opens a package again if csar.Revision of its Source differs, and a package of an FS each time. It parses the
+// descriptor again only if the digest of the package differs. Reading a file of an open package verifies the file
+// (csar.Archive.Open), so no content is used that the digest does not cover.
 type Cache struct {
 	settings settings
 	size     int
 
-	mu   sync.Mutex
-	kept []*cached // those used last come last
+	mu      sync.Mutex
+	entries []*cached // the most recently used package is last
 }
 
-// cached is a package that is open, or about to be opened.
+// cached is a package that is open or being opened.
 type cached struct {
 	source   Source
 	revision string
 
-	reading semaphore // held while the package is opened, judged or read
-	archive *csar.Archive
-	settled bool // judged, and time cannot change the result
+	reading    semaphore // held while the package is opened, checked or read
+	archive    *csar.Archive
+	isAccepted bool // accepted, and without signatures, whose validity depends on the time
 
-	// Cache.mu guards what follows.
-	digest  string // "" before all of the package was read
-	model   *model // nil before; written under reading as well
+	// Cache.mu guards the following fields.
+	digest  string // "" until the whole package has been read
+	model   *model // nil until the descriptor has been parsed; also guarded by reading
 	users   int
-	dropped bool // not in Cache.kept: the last user closes the package
+	dropped bool // removed from Cache.entries: the last user closes the package
 }
 
 // model is a parsed descriptor, shared by packages with the same digest.
 type model struct {
 	parsing  semaphore
 	parsed   bool
-	strict   bool // as the options of the Cache have it
+	strict   bool // whether deviations were treated as Strict demands
 	vnfd     *VNFD
 	files    []string
 	warnings problem.List
@@ -70,43 +67,41 @@ func (s semaphore) lock(ctx context.Context) error {
 
 func (s semaphore) unlock() { <-s }
 
-// NewCache returns a Cache that keeps at most size packages open, besides those in
-// use. The options say how packages are judged.
+// NewCache returns a Cache that keeps at most size packages open, in addition to packages in use. Open accepts or refuses packages
+// by the options.
 func NewCache(size int, opts ...Option) *Cache {
 	return &Cache{settings: settingsFrom(opts), size: max(1, size)}
 }
 
-// Open returns the package if the options of the Cache accept it now. A signed
-// package is judged in each call, since certificates expire. Closing the package
-// gives it back to the Cache.
+// Open returns the package if the options of the Cache accept it now. Each call checks the signatures of a signed package, because
+// certificates expire. Closing the package returns it to the Cache.
 func (c *Cache) Open(ctx context.Context, s Source) (*Package, error) {
 	return c.lend(ctx, s, func(e *cached) error {
-		if !e.settled {
+		if !e.isAccepted {
 			if err := e.archive.Judge(ctx, c.settings.archive.Integrity); err != nil {
 				return err
 			}
-			e.settled = len(e.archive.Signers()) == 0
+			e.isAccepted = len(e.archive.Signers()) == 0
 		}
 		return c.read(ctx, e, "", c.settings)
 	})
 }
 
-// OpenPinned returns the package if it has that digest (Package.Digest), else a
-// *DigestError. It is for a package that Open accepted earlier: neither a signer
-// whose certificate has expired nor Strict refuses it.
+// OpenPinned returns the package if it has this digest (Package.Digest). Otherwise the error is a *DigestError. Use it for a
+// package that Open accepted earlier: neither a certificate that has expired meanwhile nor Strict refuses the package.
 func (c *Cache) OpenPinned(ctx context.Context, s Source, digest string) (*Package, error) {
 	return c.lend(ctx, s, func(e *cached) error { return c.read(ctx, e, digest, c.lenient()) })
 }
 
-// DigestError says that a package is not the one that was wanted.
+// DigestError reports a package with another digest than the expected one.
 type DigestError struct{ Digest, Want string }
 
 func (e *DigestError) Error() string {
 	return "the digest of the package is " + e.Digest + ", wanted is " + e.Want
 }
 
-// VNFDID returns the id of the package's VNFD, "" for another kind of descriptor. It reads only the descriptor, and
-// checks neither digests nor signatures.
+// VNFDID returns the id of the package's VNFD, "" for a package with another descriptor. It reads only the descriptor and checks
+// neither digests nor signatures.
 func (c *Cache) VNFDID(ctx context.Context, s Source) (string, error) {
 	p, err := c.lend(ctx, s, func(e *cached) error { return c.parse(ctx, e, c.lenient()) })
 	if err != nil {
@@ -119,14 +114,14 @@ func (c *Cache) VNFDID(ctx context.Context, s Source) (string, error) {
 	return id, p.Close()
 }
 
-// lenient returns the settings that do not judge.
+// lenient returns settings that check neither signatures nor digests and are not strict.
 func (c *Cache) lenient() settings {
 	s := c.settings
 	s.strict, s.archive.Integrity = false, csar.Integrity{Policy: csar.Off}
 	return s
 }
 
-// lend returns a package of the cache, which it opens first if needed, and reads what the caller needs of it.
+// lend returns a package of the cache for use by a caller. It opens the package if needed and calls read.
 func (c *Cache) lend(ctx context.Context, s Source, read func(*cached) error) (*Package, error) {
 	revision, err := s.revision(ctx, c.settings.archive.Limits)
 	if err != nil {
@@ -141,8 +136,8 @@ func (c *Cache) lend(ctx context.Context, s Source, read func(*cached) error) (*
 	return p, nil
 }
 
-// reusable reports whether a package can be kept open after an error: the call was cancelled, or the package is
-// refused for what it contains.
+// reusable reports whether a package can stay open after an error: the call was cancelled, or the content of the package was
+// refused.
 func reusable(ctx context.Context, err error) bool {
 	_, isRefused := errors.AsType[problem.List](err)
 	_, isOther := errors.AsType[*DigestError](err)
@@ -167,8 +162,8 @@ func (c *Cache) readEntry(ctx context.Context, e *cached, read func(*cached) err
 	return &Package{Archive: e.archive, vnfd: e.model.vnfd, files: e.model.files, warnings: e.model.warnings}, nil
 }
 
-// read computes the digest of the package, and parses the descriptor unless the descriptor of a package with the same
-// digest is already parsed. If want is not "", the digest must equal want.
+// read computes the digest of the package. It parses the descriptor unless the Cache has the parsed descriptor of a package with
+// the same digest. If want is not "", the digest must equal want.
 func (c *Cache) read(ctx context.Context, e *cached, want string, s settings) error {
 	digest, err := e.archive.Digest(ctx)
 	if err == nil && want != "" && digest != want {
@@ -188,14 +183,14 @@ func (c *Cache) shareModel(e *cached, digest string) {
 		return
 	}
 	e.digest = digest
-	for _, other := range slices.Clone(c.kept) {
+	for _, other := range slices.Clone(c.entries) {
 		if other == e || other.digest != digest {
 			continue
 		}
 		if e.model == nil {
 			e.model = other.model
 		}
-		if e.revision == "" && other.revision == "" { // e takes its place
+		if e.revision == "" && other.revision == "" { // e replaces other
 			c.drop(other)
 		}
 	}
@@ -222,7 +217,7 @@ func (c *Cache) parse(ctx context.Context, e *cached, s settings) error {
 	if err := p.parse(ctx, s); err != nil {
 		return err
 	}
-	if m.parsed { // other users have the model: it does not change any more
+	if m.parsed { // a model that other callers use must not change
 		m = &model{parsing: make(semaphore, 1)}
 		c.mu.Lock()
 		e.model = m
@@ -232,45 +227,45 @@ func (c *Cache) parse(ctx context.Context, e *cached, s settings) error {
 	return nil
 }
 
-// take returns the entry of the package, a new one if the package was not opened yet or has been replaced.
+// take returns the entry of the package. It returns a new entry if the package is not open or its revision has changed.
 func (c *Cache) take(s Source, revision string) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, e := range c.kept {
+	for i, e := range c.entries {
 		if revision == "" || e.source.name != s.name {
 			continue
 		}
 		if e.revision == revision {
 			e.users++
-			c.kept = append(slices.Delete(c.kept, i, i+1), e)
+			c.entries = append(slices.Delete(c.entries, i, i+1), e)
 			return e
 		}
 		c.drop(e)
 		break
 	}
 	e := &cached{source: s, revision: revision, reading: make(semaphore, 1), users: 1, dropped: true}
-	if revision != "" { // else it is found by its digest, once that is known
+	if revision != "" { // an entry without a revision is added when its digest is known
 		c.keep(e)
 	}
 	return e
 }
 
-// keep adds an entry, in the place of the one that was not used for longest.
+// keep adds an entry. If the Cache is full, it drops the least recently used entry.
 func (c *Cache) keep(e *cached) {
-	if len(c.kept) >= c.size {
-		c.drop(c.kept[max(0, slices.IndexFunc(c.kept, func(e *cached) bool { return e.users == 0 }))])
+	if len(c.entries) >= c.size {
+		c.drop(c.entries[max(0, slices.IndexFunc(c.entries, func(e *cached) bool { return e.users == 0 }))])
 	}
-	c.kept, e.dropped = append(c.kept, e), false
+	c.entries, e.dropped = append(c.entries, e), false
 }
 
-// drop removes an entry. The package is closed when its last user has closed it.
+// drop removes an entry. If the package is in use, its last user closes it.
 func (c *Cache) drop(e *cached) {
-	if i := slices.Index(c.kept, e); i >= 0 {
-		c.kept = slices.Delete(c.kept, i, i+1)
+	if i := slices.Index(c.entries, e); i >= 0 {
+		c.entries = slices.Delete(c.entries, i, i+1)
 	}
 	e.dropped = true
 	if e.users == 0 && e.archive != nil {
-		_ = e.archive.Close() // it was only read
+		_ = e.archive.Close() // the archive is read-only, so the error does not matter
 	}
 }
 

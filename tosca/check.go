@@ -8,10 +8,10 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Check opens the package at name as Open does, reads all of it as Archive.Verify does, closes it, and returns all
-// faults, warnings included, sorted by position. As long as the archive itself is sound, the descriptor and the files
-// are both checked, whichever of them has faults. The error reports that the package could not be read at all: no such
-// file, a failing disk, a cancelled context.
+// Check opens the package at name as Open does, reads the whole package as Archive.Verify does, and closes it. It returns all
+// faults, including warnings, sorted by position. If the archive itself is valid, Check checks both the descriptor and the files,
+// even if one of them has faults. It returns an error only if it cannot read the package: the file does not exist, the disk
+// fails, or ctx ends.
 func Check(ctx context.Context, name string, opts ...Option) (problem.List, error) {
 	s := settingsFrom(opts)
 	a, err := csar.Open(ctx, name, s.archive)
@@ -26,8 +26,7 @@ func Check(ctx context.Context, name string, opts ...Option) (problem.List, erro
 	return all.Sorted(), errors.Join(failed, unread)
 }
 
-// onlyProblems returns the problems that an error consists of, or the error when
-// it is of another kind.
+// onlyProblems returns the problems of an error that is a problem.List, and any other error unchanged.
 func onlyProblems(err error) (problem.List, error) {
 	var found problem.List
 	if errors.As(err, &found) {

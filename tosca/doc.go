@@ -1,10 +1,8 @@
 // Package tosca opens VNF packages and reads their descriptors.
 //
-// To run a VNF one needs to know what its package describes: which flavours it
-// comes in, how many machines each has at which size, what they are connected to,
-// and which management drivers are called when. Open a package, a CSAR as ETSI
-// SOL004 v2.6.1 defines it or a directory with the same layout, and ask its VNFD
-// (SOL001, in TOSCA Simple Profile 1.0 to 1.3):
+// A package is a CSAR (ETSI SOL004 v2.6.1) or a directory with the same layout. Its VNFD (SOL001, in TOSCA Simple Profile 1.0 to
+// 1.3) describes the flavours of the VNF, the machines of each flavour in each size, their networks, and the management drivers
+// that a VNFM calls:
 //
 //	p, err := tosca.Open(ctx, "k8s-cluster.csar")
 //	if err != nil {
@@ -15,55 +13,44 @@
 //	size, err := flavour.InitialSize(tosca.TargetSize{InstantiationLevelID: "large"})
 //	fmt.Println(size.Instances) // VNFCs by VDU
 //
-// A Package is also an fs.FS, for the files drivers need: scripts, Heat
-// templates, images. OpenFS takes a package from an embed.FS or any other file
-// system.
+// A Package is also an fs.FS, so that drivers can read scripts, Heat templates and images. OpenFS opens a package in an embed.FS or
+// any other file system.
 //
-// # What is trusted
+// # Untrusted packages
 //
-// Packages are untrusted input. Names that lead out of the package, links, duplicates and members that
-// become too large are refused before anything is parsed (see Limits); imports
-// never leave the package and never touch the network; YAML that would take too much memory is
-// refused before it is evaluated. Nothing is unpacked to disk, and files are
-// read as streams, so that memory and time do not depend on the size of images
-// until Digest or Verify is called.
+// Packages are untrusted input. Open refuses names that lead out of the package, links, duplicates and too large members before it
+// parses a file (see Limits), and YAML that would take too much memory before it evaluates expressions. Imports never leave the
+// package and never access the network. Nothing is unpacked to disk, and files are read as streams, so the memory and time of Open
+// do not depend on the size of images. Digest and Verify read the whole package.
 //
-// # What is read
+// # Supported descriptors
 //
 // Descriptors of SOL001 v2.5.1 to v4.4.1, of virtual machines and of containers:
 // VDUs of both kinds, their storages, images and connection points, MCIOPs with
 // their Helm charts, virtual links, scaling aspects and instantiation levels,
-// affinity rules, the configuration of LCM operations, what requests can set, and
-// the hooks of the Vnflcm interface with their inputs. Types of a package that are
-// derived from those of SOL001 count as these, and give their templates what they
-// define.
+// affinity rules, the configuration of LCM operations, the attributes that requests can set, and the hooks of the Vnflcm interface
+// with their inputs. A package may derive types from those of SOL001; templates inherit the definitions of their types.
 //
-// Imports lead into the package, or to the type definitions of SOL001, which are
-// bundled: a package need not contain them, and may name them by file or by URL. A
-// package that has its own copy is read with that. The whole descriptor is checked
-// against the grammar of TOSCA and the types it uses.
+// Imports refer to files of the package or to the type definitions of SOL001. These are bundled, so a package need not contain
+// them, and may import them by file name or URL. If a package contains a copy, the copy is used. The whole descriptor is checked
+// against the grammar of TOSCA and the types that it uses.
 //
-// The expressions get_input, get_property, concat and token are evaluated, also
-// within each other; the value of an input is its default. What only a request or
-// a running system can give stays the text of the whole expression, for example
-// "{get_input: vendor}", in texts, and counts as not given elsewhere.
+// The expressions get_input, get_property, concat and token are evaluated, also when nested. The value of an input is its default.
+// An expression that only a request or a running system can resolve stays in texts as it is, for example "{get_input: vendor}". For
+// other types its value counts as absent.
 //
-// # What is refused
+// # Refused packages
 //
-// A package is refused if it is ambiguous, contradictory or different from what its
-// digests and signatures say. Real packages also deviate from TOSCA and
-// SOL001 in ways that can be understood. Each of these ways has a name, a Quirk; a
-// deviation is one of Package.Warnings, which names it, unless Strict or Allow say
-// otherwise. Check reports all faults without keeping the package open. Manifests
-// and signatures are checked by package csar; WithIntegrity sets the policy.
+// A package is refused if it is ambiguous, contradicts itself, or differs from its digests and signatures. Real packages also
+// deviate from TOSCA and SOL001 in known ways. Each of these deviations has a name, a Quirk, and is one of Package.Warnings unless
+// Strict or Allow change this. Check reports all faults and closes the package. Package csar checks manifests and signatures;
+// WithIntegrity sets the policy.
 //
-// # How large a VNF is
+// # Sizes
 //
-// Flavour.InitialSize counts the VNFCs that an instantiation makes. The numbers an
-// instantiation level gives for a VDU (VduInstantiationLevels) override
-// the numbers from its scale levels. From there, Flavour.Scale adds or removes the
-// delta of each step, and Flavour.ScaleToLevel finds the scalings that lead to a
-// level. Flavour.SizeAt finds the same numbers again from the scaleStatus of an
-// instance and its target at instantiation. Requests that the descriptor does not
-// allow give a *RequestError for each of their faults, in the names of SOL003.
+// Flavour.InitialSize counts the VNFCs of a new instance. The numbers of an instantiation level for a VDU (VduInstantiationLevels)
+// override the numbers that result from its scale levels. Flavour.Scale adds or removes the delta of each step, and
+// Flavour.ScaleToLevel returns the scalings that lead to a level. Flavour.SizeAt computes the current numbers from the scaleStatus
+// of an instance and its target at instantiation. A request that the descriptor does not allow leads to a *RequestError for each
+// fault, with the attribute names of SOL003.
 package tosca

@@ -2,28 +2,26 @@ package tosca
 
 import "github.com/vnfkit/vnfkit/tosca/problem"
 
-// Flavour is one deployment flavour (DF) of a VNF: a topology template whose
-// substitution mappings carry its flavour_id, or the only topology of a VNFD
-// that has no more than one.
+// Flavour is one deployment flavour (DF) of a VNF: a topology template whose substitution mappings state a flavour_id, or the
+// topology of a VNFD that has only one.
 //
-// All lists are sorted by ID, so that equal packages give equal models.
+// All lists are sorted by ID, so that equal packages have equal models.
 type Flavour struct {
-	// ID is flavour_id; "default" when the VNFD gives none.
+	// ID is flavour_id, "default" if the VNFD does not state it.
 	ID string
 	// Description is flavour_description.
 	Description string
-	// VDUs are the node templates of type tosca.nodes.nfv.Vdu.Compute and
-	// tosca.nodes.nfv.Vdu.OsContainerDeployableUnit, and of types derived from
-	// these.
+	// VDUs are the node templates whose type is, or is derived from, tosca.nodes.nfv.Vdu.Compute or
+	// tosca.nodes.nfv.Vdu.OsContainerDeployableUnit.
 	VDUs []VDU
 	// Containers are the Vdu.OsContainer node templates that VDUs are made of.
 	Containers []Container
 	// MCIOPs are the Mciop node templates: the packages from which the managed
 	// container infrastructure objects of VDUs are made.
 	MCIOPs []MCIOP
-	// CPs are the VduCp node templates, sub-ports (VduSubCp) among them.
+	// CPs are the VduCp node templates, including sub-ports (VduSubCp).
 	CPs []ConnectionPoint
-	// VirtualCPs are the VirtualCp node templates, VIPs the VipCp ones.
+	// VirtualCPs are the VirtualCp node templates, VIPs are the VipCp node templates.
 	VirtualCPs []VirtualCP
 	VIPs       []VIP
 	// ExternalCPs are the external connection points of the VNF.
@@ -34,8 +32,8 @@ type Flavour struct {
 	Storages []Storage
 	// Aspects are the scaling aspects.
 	Aspects []Aspect
-	// Levels are the instantiation levels, DefaultLevel the one to take when a
-	// request names none. DefaultLevel is "" when there are no levels.
+	// Levels are the instantiation levels. DefaultLevel is the level for a request that does not name one; it is "" if Levels is
+	// empty.
 	Levels       []InstantiationLevel
 	DefaultLevel string
 	// Affinity holds the affinity and anti-affinity rules.
@@ -47,16 +45,15 @@ type Flavour struct {
 	// Hooks maps the operations of the Vnflcm interface that name a driver, for example "instantiate_end" or
 	// "scale_rollback_start", to the driver and its inputs.
 	Hooks map[string]Hook
-	// Drivers maps the keys of the artifacts of type
-	// tosca.artifacts.Implementation and of types derived from it.
+	// Drivers are the artifacts, by key, whose type is tosca.artifacts.Implementation or derived from it.
 	Drivers map[string]Artifact
-	// Artifacts maps the keys of the artifacts of the VNF node that are not in Drivers.
+	// Artifacts are the other artifacts of the VNF node, by key.
 	Artifacts map[string]Artifact
 	// Indicators are the VnfIndicator policies.
 	Indicators []Indicator
 	// NodeFilters are the filters of requirements that do not name their target, as written in the descriptor.
 	NodeFilters []NodeFilter
-	// Pos is the position of the VNF node of the flavour, or its topology template.
+	// Pos is the position of the VNF node of the flavour or, without such a node, of its topology template.
 	Pos problem.Position
 }
 
@@ -64,19 +61,18 @@ type Flavour struct {
 type Hook struct {
 	// Driver is the key of the driver in Flavour.Drivers.
 	Driver string
-	// Inputs are the inputs that the descriptor gives the operation: texts, numbers, truth values, lists and mappings.
-	// A value that only a request can give is the text of its expression.
+	// Inputs are the inputs of the operation in the descriptor: texts, numbers, booleans, lists and mappings. A value that only
+	// a request can set is the text of its expression.
 	Inputs map[string]any
 	// Pos is the position of the operation.
 	Pos problem.Position
 }
 
-// Artifact is a file that a node template names.
+// Artifact is a file that a node template refers to.
 type Artifact struct {
-	// Type is the artifact type, for instance
-	// "tosca.artifacts.Implementation.Python"; "" in the short notation.
+	// Type is the artifact type, for example "tosca.artifacts.Implementation.Python". It is "" in the short notation.
 	Type string
-	// File is the path as the VNFD writes it; give it to Package.Artifact.
+	// File is the path as written in the VNFD. Package.Artifact accepts it.
 	File        string
 	Description string
 	// Pos is the position of the artifact's definition.
@@ -89,8 +85,7 @@ type AffinityRule struct {
 	ID string
 	// Anti is set for anti-affinity.
 	Anti bool
-	// Scope says how near or how far apart: "nfvi_node", "zone", "zone_group",
-	// "network_link_and_node" and the like.
+	// Scope is the scope of the rule: "nfvi_node", "zone", "zone_group", "network_link_and_node" or another value of SOL001.
 	Scope string
 	// Targets are IDs of VDUs, virtual links or placement groups.
 	Targets []string
@@ -98,7 +93,7 @@ type AffinityRule struct {
 	Pos problem.Position
 }
 
-// PlacementGroup is a group of nodes that affinity rules treat as one.
+// PlacementGroup is a group of nodes that an affinity rule can name as one target.
 type PlacementGroup struct {
 	// ID is the name of the group.
 	ID, Description string
@@ -120,8 +115,7 @@ type Indicator struct {
 
 // NodeFilter is a filter for the target of a requirement, if the descriptor does not name the target.
 type NodeFilter struct {
-	// Node is the ID of the node template, Requirement the name of its
-	// requirement.
+	// Node is the ID of the node template, Requirement is the name of its requirement.
 	Node, Requirement string
 	// Filter is the node_filter as written in the descriptor.
 	Filter any

@@ -8,8 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
 
-// value reads what the model keeps as it is: texts, numbers and truth values,
-// lists ([]any) and mappings (map[string]any).
+// value converts a node to a Go value: a text, a number, a boolean, a list ([]any) or a mapping (map[string]any).
 func (v values) value(n *yamltree.Node) any {
 	n = v.eval(n)
 	switch {
@@ -33,7 +32,7 @@ func (v values) value(n *yamltree.Node) any {
 	return scalar(n)
 }
 
-// scalar is a scalar as its YAML tag says; numbers too large for that stay texts.
+// scalar converts a scalar to the type of its YAML tag. A number that is too large for the type stays a text.
 func scalar(n *yamltree.Node) any {
 	switch n.Tag {
 	case "!!bool":
@@ -50,7 +49,7 @@ func scalar(n *yamltree.Node) any {
 	return n.Text
 }
 
-// mapping is value for mappings; nil for other kinds and for an empty mapping.
+// mapping is value for mappings. It returns nil for other nodes and for an empty mapping.
 func (v values) mapping(n *yamltree.Node) map[string]any {
 	fields, _ := v.value(n).(map[string]any)
 	if len(fields) == 0 {

@@ -8,19 +8,19 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Bounds on the cost of expressions, which can be nested.
+// Limits for the cost of expressions, which can be nested.
 const (
-	// maxNesting is how many functions may stand in or refer to each other.
+	// maxNesting limits how deep functions may be nested in, or refer to, each other.
 	maxNesting = 20
-	// maxEvaluations is how much all expressions of a VNFD may take: a unit for
-	// each function, and one for every few bytes of what concat and token make.
+	// maxEvaluations limits the cost of all expressions of a VNFD: one unit for each function, and one unit for every few bytes
+	// that concat and token return.
 	maxEvaluations = 1_000_000
-	// maxText is how long a text made by concat may become.
+	// maxText limits the bytes that concat returns.
 	maxText = 64 << 10
 )
 
-// isFunction reports whether n is a TOSCA function. After evaluation such a node
-// is one that only a request or a running system can resolve.
+// isFunction reports whether n is a TOSCA function. After evaluation, these are the functions that only a request or a running
+// system can resolve.
 func isFunction(n *yamltree.Node) bool {
 	name, _ := function(n)
 	return name != ""
@@ -36,7 +36,7 @@ func function(n *yamltree.Node) (name string, arguments *yamltree.Node) {
 	switch name {
 	case "get_input", "get_property", "get_attribute", "get_artifact", "get_operation_output", "get_nodes_of_type":
 		return name, arguments
-	case "concat", "join", "token": // names that data can have too
+	case "concat", "join", "token": // names that a key of data may have too
 		if arguments.List() != nil {
 			return name, arguments
 		}
@@ -47,12 +47,12 @@ func function(n *yamltree.Node) (name string, arguments *yamltree.Node) {
 // evaluation resolves the expressions in a node template.
 type evaluation struct {
 	topo  *topology
-	self  template // what SELF is
+	self  template // the template that SELF refers to
 	depth int
 }
 
-// eval replaces n by its value if n is a function that the descriptor alone resolves. Other functions stay unchanged
-// and whole: functions of the running system, and functions of an input whose value only a request gives.
+// eval returns the value of n if n is a function that the descriptor alone resolves. It returns other nodes unchanged, including
+// functions of the running system and functions of an input whose value only a request sets.
 func (t *topology) eval(n *yamltree.Node, self template) *yamltree.Node {
 	return evaluation{t, self, maxNesting}.eval(n)
 }
@@ -81,8 +81,7 @@ func (e evaluation) eval(n *yamltree.Node) *yamltree.Node {
 	return value
 }
 
-// input is the default of an input, or what stands in it behind a path (TOSCA 1.3
-// 4.4.1).
+// input evaluates get_input (TOSCA 1.3 4.4.1): it returns the default of an input, or the part of the default at a path.
 func (e evaluation) input(arguments *yamltree.Node) *yamltree.Node {
 	name, path := arguments.Str(), []*yamltree.Node(nil)
 	if list := arguments.List(); len(list) > 0 {
@@ -91,8 +90,8 @@ func (e evaluation) input(arguments *yamltree.Node) *yamltree.Node {
 	return e.walk(e.topo.node.Path("inputs", name, "default"), path)
 }
 
-// property is [entity, property, path...] or [entity, capability or requirement,
-// property, path...] (TOSCA 1.3 4.4.2).
+// property evaluates get_property (TOSCA 1.3 4.4.2) with the arguments [entity, property, path...] or [entity, capability or
+// requirement, property, path...].
 func (e evaluation) property(arguments *yamltree.Node) *yamltree.Node {
 	list := arguments.List()
 	if len(list) < 2 {
@@ -144,7 +143,7 @@ func (e evaluation) walk(n *yamltree.Node, path []*yamltree.Node) *yamltree.Node
 	return e.whole(n)
 }
 
-// whole resolves what stands in lists and mappings too, as long as SELF is known.
+// whole also evaluates the functions inside lists and mappings, while SELF is known.
 func (e evaluation) whole(n *yamltree.Node) *yamltree.Node {
 	if n == nil || n.Kind == yamltree.Scalar || isFunction(n) || e.depth == 0 || !e.topo.spend(n, 1+len(n.Fields)+len(n.Items)) {
 		return n
@@ -161,7 +160,7 @@ func (e evaluation) whole(n *yamltree.Node) *yamltree.Node {
 	return &resolved
 }
 
-// concat joins texts (TOSCA 1.3 4.3.1).
+// concat evaluates concat (TOSCA 1.3 4.3.1).
 func (e evaluation) concat(n, arguments *yamltree.Node) *yamltree.Node {
 	var text strings.Builder
 	for _, part := range arguments.List() {
@@ -174,8 +173,7 @@ func (e evaluation) concat(n, arguments *yamltree.Node) *yamltree.Node {
 	return &yamltree.Node{Pos: n.Pos, Kind: yamltree.Scalar, Tag: "!!str", Text: text.String()}
 }
 
-// token is a part of a text: [text, characters that end a part, index] (TOSCA 1.3
-// 4.3.3).
+// token evaluates token (TOSCA 1.3 4.3.3) with the arguments [text, characters that end a part, index].
 func (e evaluation) token(n, arguments *yamltree.Node) *yamltree.Node {
 	list := arguments.List()
 	if len(list) != 3 {

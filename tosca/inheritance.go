@@ -7,8 +7,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
 
-// inherited lists the entries in a section of a template, such as artifacts, and after them the entries that only its
-// type or an ancestor of its type has. Properties are looked up by property instead.
+// inherited returns the entries in a section of a template, such as artifacts, followed by the entries that only its type or an
+// ancestor of its type has. For properties, use property.
 func (t *topology) inherited(n template, section string) []yamltree.Field {
 	fields := slices.Clone(n.node.Get(section).Named())
 	known := map[string]bool{}
@@ -26,9 +26,8 @@ func (t *topology) inherited(n template, section string) []yamltree.Field {
 	return fields
 }
 
-// capability returns a property of a capability. It stands under "properties" or,
-// in older packages, directly in the capability; else it is the default that the
-// node type gives.
+// capability returns a property of a capability: the value below "properties" or, in older packages, directly in the capability,
+// else the default of the node type.
 func (t *topology) capability(n template, name, property string) *yamltree.Node {
 	assigned := n.node.Path("capabilities", name)
 	if properties := assigned.Get("properties"); properties != nil {

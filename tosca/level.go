@@ -8,19 +8,18 @@ import (
 	"strconv"
 )
 
-// TargetLevel is the size that a VNF is scaled to, as a ScaleVnfToLevelRequest
-// gives it (SOL003 v2.6.1 5.5.2.6). Exactly one of the two is set.
+// TargetLevel is the target of a ScaleVnfToLevelRequest (SOL003 v2.6.1 5.5.2.6). Exactly one of the fields is set.
 type TargetLevel struct {
 	// InstantiationLevelID is instantiationLevelId.
 	InstantiationLevelID string
-	// ScaleInfo gives scale levels of aspects. SOL003 requires every aspect of the flavour, and does not say what a
-	// missing aspect means. Here a missing aspect keeps its level.
+	// ScaleInfo are scale levels of aspects. SOL003 requires every aspect of the flavour and does not define the meaning of a
+	// missing aspect. Here a missing aspect keeps its level.
 	ScaleInfo []ScaleInfo
 }
 
-// ScaleToLevel returns the scalings of single aspects that bring a VNF of that size to a target level: the scale-outs
-// before the scale-ins, both sorted by aspect. An aspect that is at its target has no scaling. If the VNF does not
-// support several steps at once, each step is a scaling.
+// ScaleToLevel returns the scalings of single aspects that bring a VNF from the size from to a target level: first the scale-outs,
+// then the scale-ins, both sorted by aspect. An aspect that is at its target has no scaling. If the VNF does not support several
+// steps at once, each step is a separate scaling.
 //
 // The error joins a *RequestError for every fault: a level or aspect that does not exist (ErrUnknown), a scale level
 // that the aspect does not have (ErrScaleLevel), a VDU that would leave its profile after one of the scalings
@@ -67,7 +66,7 @@ func (f *Flavour) targetLevels(now map[string]int, to TargetLevel) (map[string]i
 	return levels, errors.Join(faults...)
 }
 
-// checkTargetLevel finds the faults of a request for a level that do not depend on the levels of the VNF.
+// checkTargetLevel returns the faults of a request for a level that do not depend on the levels of the VNF.
 func (f *Flavour) checkTargetLevel(to TargetLevel) []error {
 	const attribute = "scaleInfo"
 	faults := namedTwice(attribute, to.ScaleInfo)
@@ -83,10 +82,10 @@ func (f *Flavour) checkTargetLevel(to TargetLevel) []error {
 	return faults
 }
 
-// mostSingleSteps bounds the steps of one aspect where each step is a scaling.
+// mostSingleSteps limits the steps of one aspect if each step is a separate scaling.
 const mostSingleSteps = 1000
 
-// scalings lists the scalings that lead to the levels of a target.
+// scalings returns the scalings that lead to the levels of a target.
 func (f *Flavour) scalings(from, levels map[string]int, to TargetLevel) ([]Scaling, error) {
 	c := f.Operations.Scale
 	single := c != nil && !c.ByMoreThanOneStep
@@ -130,7 +129,7 @@ func (f *Flavour) apply(size Size, s Scaling, to TargetLevel) error {
 	return errors.Join(faults...)
 }
 
-// attribute names the attribute that gives the level of an aspect, and its value.
+// attribute returns the name and the value of the request's attribute that determines the level of an aspect.
 func (t TargetLevel) attribute(aspectID string) (name, value string) {
 	for i, info := range t.ScaleInfo {
 		if info.AspectID == aspectID {
@@ -140,8 +139,8 @@ func (t TargetLevel) attribute(aspectID string) (name, value string) {
 	return "instantiationLevelId", t.InstantiationLevelID
 }
 
-// checkLevelSize compares a size with the numbers of VNFCs of an instantiation level,
-// which may be other ones than the scale levels give (VduInstantiationLevels).
+// checkLevelSize compares a size with the numbers of VNFCs of an instantiation level. VduInstantiationLevels may state other
+// numbers than those that result from the scale levels.
 func (f *Flavour) checkLevelSize(size Size, levelID string) error {
 	want, err := f.InitialSize(TargetSize{InstantiationLevelID: levelID})
 	if err != nil {

@@ -6,26 +6,26 @@ import "github.com/vnfkit/vnfkit/tosca/problem"
 type ConnectionPoint struct {
 	// ID is the name of the node template: what SOL003 calls cpdId.
 	ID, Description string
-	// VDU is the ID of the VDU it belongs to (virtual_binding).
+	// VDU is the ID of the VDU that has the connection point (virtual_binding).
 	VDU string
-	// VirtualLink is the ID of the internal virtual link it is on, "" when the
-	// VNFD leaves that to an external virtual link.
+	// VirtualLink is the ID of the internal virtual link of the connection point, "" if the connection point is for an external
+	// virtual link.
 	VirtualLink string
-	// Order is the place of the interface on its VDU, -1 when not given.
+	// Order is the number of the interface on its VDU, -1 if the VNFD does not state it.
 	Order int
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
-	// Role is "root" or "leaf" in a tree, "" when not given.
+	// Role is the role in a tree, "root" or "leaf". It is "" if the VNFD does not state it.
 	Role string
 	// Trunk is the ID of the connection point that a VduSubCp is a sub-port of. SegmentationType and SegmentationID
 	// identify the traffic of the sub-port there.
 	Trunk, SegmentationType string
 	SegmentationID          int
-	// TrunkMode is set when the connection point can have sub-ports.
+	// TrunkMode is set if the connection point can have sub-ports.
 	TrunkMode bool
-	// VNICType is "normal", "direct-physical" and the like, "" when not given.
+	// VNICType is for example "normal" or "direct-physical", "" if the VNFD does not state it.
 	VNICType string
-	// NICRequirements are the virtual_network_interface_requirements as found.
+	// NICRequirements are the virtual_network_interface_requirements.
 	NICRequirements []NICRequirement
 	// Pos is the position of the node template.
 	Pos problem.Position
@@ -45,10 +45,10 @@ type NICRequirement struct {
 type ExternalCP struct {
 	// ID is the name of the node template.
 	ID string
-	// Requirement is the name under which the substitution mappings show it,
-	// "" when they do not.
+	// Requirement is the name of the requirement under which the substitution mappings expose the connection point, "" if they do
+	// not.
 	Requirement string
-	// CP is the ID of the VduCp behind it, "" when there is none.
+	// CP is the ID of the VduCp that implements the connection point, "" if the VNFD does not name one.
 	CP string
 	// VirtualLink is the ID of the internal virtual link that a VnfExtCp is connected to, "" for a VduCp.
 	VirtualLink string
@@ -65,12 +65,12 @@ type VirtualLink struct {
 	// LayerProtocols and FlowPattern come from the connectivity type.
 	LayerProtocols []string
 	FlowPattern    string
-	// MaxBitrate and MinBitrate are the requirements of vl_profile at the root, in
-	// bits per second; 0 when not given.
+	// MaxBitrate and MinBitrate are the requirements of vl_profile at the root, in bits per second; 0 if the VNFD does not state
+	// them.
 	MaxBitrate, MinBitrate int64
 	// Protocols are the virtual_link_protocol_data of vl_profile.
 	Protocols []LinkProtocol
-	// ExternallyManaged is "allowed" or "required", "" when not given.
+	// ExternallyManaged is "allowed" or "required", "" if the VNFD does not state it.
 	ExternallyManaged string
 	// Pos is the position of the node template.
 	Pos problem.Position
@@ -80,7 +80,7 @@ type VirtualLink struct {
 type LinkProtocol struct {
 	// LayerProtocol is associated_layer_protocol, for instance "ipv4".
 	LayerProtocol string
-	// L2 and L3 are nil when not given.
+	// L2 and L3 are nil if the VNFD does not state them.
 	L2 *L2Protocol
 	L3 *L3Protocol
 }
@@ -91,7 +91,7 @@ type L2Protocol struct {
 	// NetworkType is "flat", "vlan", "vxlan" or "gre".
 	NetworkType     string
 	VLANTransparent bool
-	// MTU is 0 when not given.
+	// MTU is in bytes; 0 if the VNFD does not state it.
 	MTU            int
 	SegmentationID string
 }
@@ -99,18 +99,17 @@ type L2Protocol struct {
 // L3Protocol is L3ProtocolData.
 type L3Protocol struct {
 	Name string
-	// IPVersion is "ipv4" or "ipv6", CIDR the range of the subnet, Gateway the
-	// address of its gateway.
+	// IPVersion is "ipv4" or "ipv6". CIDR is the range of the subnet. Gateway is the address of its gateway.
 	IPVersion, CIDR, Gateway string
-	// Pools are the ranges from which addresses are given.
+	// Pools are the ranges from which addresses are allocated.
 	Pools []AddressPool
-	// DHCP is dhcp_enabled, nil when not given.
+	// DHCP is dhcp_enabled, nil if the VNFD does not state it.
 	DHCP *bool
 	// IPv6Mode is ipv6_address_mode, such as "slaac".
 	IPv6Mode string
 }
 
-// AddressPool is a range of addresses, both ends within it.
+// AddressPool is a range of addresses. Start and End belong to the range.
 type AddressPool struct{ Start, End string }
 
 // VirtualCP is a VirtualCp: one address for all VNFCs of container VDUs, for example a Service of Kubernetes (SOL001
@@ -118,7 +117,7 @@ type AddressPool struct{ Start, End string }
 type VirtualCP struct {
 	// ID is the name of the node template.
 	ID, Description string
-	// VDUs are the IDs of the VDUs behind it (target).
+	// VDUs are the IDs of the VDUs that share the address (target).
 	VDUs []string
 	// VirtualLink is the ID of the internal virtual link of the connection point, "" if it has none.
 	VirtualLink string
@@ -153,16 +152,15 @@ type ServicePort struct {
 type VIP struct {
 	// ID is the name of the node template.
 	ID, Description string
-	// CPs are the IDs of the connection points that share it (target).
+	// CPs are the IDs of the connection points that share the address (target).
 	CPs []string
-	// VirtualLink is the ID of the internal virtual link it is on.
+	// VirtualLink is the ID of the internal virtual link of the VIP.
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
 	// Function is vip_function: "high_availability" or "load_balance".
 	Function string
-	// SharedAddress is set when the address may be that of a connection point
-	// behind it too (dedicated_ip_address: false).
+	// SharedAddress is set if the VIP may have the same address as one of CPs (dedicated_ip_address: false).
 	SharedAddress bool
 	// Pos is the position of the node template.
 	Pos problem.Position

@@ -2,8 +2,8 @@ package tosca
 
 import "time"
 
-// Operations is the lcm_operations_configuration of a flavour (SOL001 VnfLcmOperationsConfiguration). An operation that
-// the descriptor does not configure is nil: no limits are known.
+// Operations is the lcm_operations_configuration of a flavour (SOL001 VnfLcmOperationsConfiguration). The field of an operation
+// that the descriptor does not configure is nil: the operation has no known limits.
 type Operations struct {
 	Instantiate  *InstantiateConfiguration
 	Scale        *ScaleConfiguration
@@ -11,7 +11,7 @@ type Operations struct {
 	Heal         *HealConfiguration
 	Terminate    *TimeoutConfiguration
 	Operate      *TimeoutConfiguration
-	// Other maps the configured operations that have no field here, such as "change_current_package", to their
+	// Other maps configured operations without a field in this struct, such as "change_current_package", to their
 	// configuration.
 	Other map[string]any
 }
@@ -40,11 +40,12 @@ type HealConfiguration struct {
 	Causes []string
 }
 
-// TimeoutConfiguration is VnfTerminateOperationConfiguration, or for the stop of
-// an Operate request VnfOperateOperationConfiguration.
+// TimeoutConfiguration is VnfTerminateOperationConfiguration or, for stopping with an OperateVnfRequest,
+// VnfOperateOperationConfiguration.
 type TimeoutConfiguration struct {
-	// MinGraceful is the shortest time a graceful end can take; 0 when not given.
+	// MinGraceful is the minimum timeout for a graceful termination or stop; 0 if the VNFD does not state it.
 	MinGraceful time.Duration
-	// MaxRecommendedGraceful is the longest time to wait for it; 0 when not given.
+	// MaxRecommendedGraceful is the maximum recommended timeout for a graceful termination or stop; 0 if the VNFD does not state
+	// it.
 	MaxRecommendedGraceful time.Duration
 }

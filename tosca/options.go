@@ -15,55 +15,54 @@ type settings struct {
 	strict        bool
 	allowed       []Quirk
 	anyDescriptor bool
-	descriptor    Descriptor // "": a VNFD, or anything with anyDescriptor
+	descriptor    Descriptor // "": a VNFD or, with anyDescriptor, any descriptor
 }
 
-// WithLimits replaces the default limits; fields left zero keep their default.
+// WithLimits sets limits. Fields that are zero keep their default.
 func WithLimits(l csar.Limits) Option {
 	return func(s *settings) { s.archive.Limits = l }
 }
 
-// WithIntegrity sets how faults of digests and signatures are treated, and whose signatures are trusted.
+// WithIntegrity sets the policy for faults of digests and signatures, and the trusted certificates.
 func WithIntegrity(i csar.Integrity) Option {
 	return func(s *settings) { s.archive.Integrity = i }
 }
 
-// Quirk names a way in which packages deviate from TOSCA or SOL001 and can be
-// understood nevertheless; the constants are in package problem.
+// Quirk names a deviation from TOSCA or SOL001 that occurs in real packages and that this package can interpret. Package problem
+// has the constants.
 type Quirk = problem.Quirk
 
-// Strict makes every deviation an error, but those that Allow names. Without it
-// all quirks are allowed.
+// Strict makes every deviation an error, except those that Allow names. Without Strict all deviations are warnings.
 func Strict() Option { return func(s *settings) { s.strict = true } }
 
-// Allow makes these deviations warnings although Strict is set.
+// Allow makes these deviations warnings even if Strict is set.
 func Allow(quirks ...Quirk) Option {
 	return func(s *settings) { s.allowed = append(s.allowed, quirks...) }
 }
 
-// AnyDescriptor also opens packages whose descriptor is not a VNFD but that of a network service or of a PNF. Such a
-// descriptor is validated too. Package.VNFD is nil.
+// AnyDescriptor also opens packages with the descriptor of a network service or of a PNF instead of a VNFD. These descriptors are
+// validated too. Package.VNFD returns nil for them.
 func AnyDescriptor() Option { return func(s *settings) { s.anyDescriptor = true } }
 
-// Descriptor is what a package describes.
+// Descriptor is a kind of descriptor.
 type Descriptor string
 
 // The descriptors of SOL001 beside the VNFD.
 const (
-	NSD  Descriptor = "nsd"  // of a network service
-	PNFD Descriptor = "pnfd" // of a physical network function
+	NSD  Descriptor = "nsd"  // descriptor of a network service
+	PNFD Descriptor = "pnfd" // descriptor of a physical network function
 )
 
-// descriptorTypes are the types whose nodes make a descriptor one of its kind.
+// descriptorTypes maps each kind of descriptor to the node type that identifies it.
 var descriptorTypes = map[Descriptor]string{NSD: typeNS, PNFD: typePNF}
 
-// Describing opens packages with this descriptor instead of a VNFD. Another one is a fault with the code problem.OtherDescriptor.
-// Package.VNFD is nil.
+// Describing opens packages with this kind of descriptor instead of a VNFD. Any other descriptor is a fault with the code
+// problem.OtherDescriptor. Package.VNFD returns nil.
 func Describing(d Descriptor) Option {
 	return func(s *settings) { s.descriptor, s.anyDescriptor = d, true }
 }
 
-// quirks are the deviations that are only warnings.
+// quirks returns the deviations that are warnings.
 func (s settings) quirks() []Quirk {
 	if s.strict {
 		return s.allowed

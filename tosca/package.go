@@ -14,44 +14,41 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Package is an opened VNF package with its descriptor. Its files are those of
-// the Archive. It is safe for concurrent use until closed.
+// Package is an open VNF package with its descriptor. The embedded Archive gives access to its files. It is safe for concurrent
+// use until it is closed.
 type Package struct {
 	*csar.Archive
 	vnfd     *VNFD
 	files    []string // of the VNFD
 	warnings problem.List
-	giveBack func() error // to the Cache that keeps the package open; nil without one
+	giveBack func() error // returns the package to its Cache; nil without a Cache
 }
 
-// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the
-// same layout, and parses its VNFD. When the package or the VNFD is faulty the
-// error is a problem.List with all faults found; faults that do not stop the VNFD
-// from being used are in Package.Warnings instead. Close the package when done.
+// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the same layout, and parses its VNFD. If the package
+// or the VNFD has faults, the error is a problem.List with all of them. Faults that do not prevent the use of the VNFD are in
+// Package.Warnings instead. The caller closes the package.
 func Open(ctx context.Context, name string, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.Open(ctx, name, s.archive)
 	return load(ctx, a, err, s)
 }
 
-// OpenReader opens a CSAR of size bytes from r. As after Open, the caller closes the package. r stays the caller's and
-// must live as long as the package.
+// OpenReader opens a CSAR of size bytes from r, as Open does. The caller closes the package, and must not close r before.
 func OpenReader(ctx context.Context, r io.ReaderAt, size int64, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.OpenReader(ctx, r, size, s.archive)
 	return load(ctx, a, err, s)
 }
 
-// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an *archive/zip.Reader. As after Open, the
-// caller closes the package. fsys stays the caller's and must live as long as the package. Symbolic links in fsys are
-// refused.
+// OpenFS opens a package from a file system, for example an embed.FS, a fstest.MapFS or an *archive/zip.Reader, as Open does. The
+// caller closes the package; fsys must be usable until then. Symbolic links in fsys are refused.
 func OpenFS(ctx context.Context, fsys fs.FS, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.OpenFS(ctx, fsys, s.archive)
 	return load(ctx, a, err, s)
 }
 
-// load parses the VNFD of an archive, and closes the archive when that fails.
+// load parses the VNFD of an archive. If this fails, it closes the archive.
 func load(ctx context.Context, a *csar.Archive, err error, s settings) (*Package, error) {
 	if err != nil {
 		return nil, err
@@ -86,7 +83,7 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 	return r.Err()
 }
 
-// Close ends the use of the package; files opened from it must not be used any more.
+// Close ends the use of the package. The caller must not use files opened from the package any more.
 func (p *Package) Close() error {
 	if p.giveBack != nil {
 		return p.giveBack()
@@ -94,8 +91,8 @@ func (p *Package) Close() error {
 	return p.Archive.Close()
 }
 
-// VNFD returns the parsed descriptor. It is shared: do not change it. It is nil for descriptors that are accepted only
-// because of AnyDescriptor or Describing.
+// VNFD returns the parsed descriptor. Do not change it, because other callers share it. It is nil for a descriptor that is
+// accepted only because of AnyDescriptor or Describing.
 func (p *Package) VNFD() *VNFD { return p.vnfd }
 
 // VNFDFiles returns the paths of the files that the VNFD consists of: the entry definitions first, then the files of the

@@ -11,14 +11,14 @@ import (
 type RequestError struct {
 	// Attribute is the attribute of the request in the names of SOL003, for example "targetScaleLevelInfo[0].aspectId".
 	Attribute string
-	// Value is the value of the attribute; "" if it has none.
+	// Value is the value of the attribute, "" if the attribute is missing.
 	Value string
 	// Reason describes the fault.
 	Reason string
 	kind   error
 }
 
-// Error renders attribute, value and reason.
+// Error returns a text with attribute, value and reason.
 func (e *RequestError) Error() string {
 	if e.Value == "" {
 		return "tosca: " + e.Attribute + ": " + e.Reason
@@ -26,10 +26,10 @@ func (e *RequestError) Error() string {
 	return fmt.Sprintf("tosca: %s: %q: %s", e.Attribute, e.Value, e.Reason)
 }
 
-// Unwrap gives the kind of the fault to errors.Is.
+// Unwrap returns the kind of the fault.
 func (e *RequestError) Unwrap() error { return e.kind }
 
-// checkTarget finds the faults of a request for a size that do not depend on the levels of the VNF.
+// checkTarget returns the faults of a request for a size that do not depend on the levels of the VNF.
 func (f *Flavour) checkTarget(t TargetSize) (faults []error) {
 	if len(t.TargetScaleLevelInfo) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (f *Flavour) checkTarget(t TargetSize) (faults []error) {
 	return append(faults, namedTwice(attribute, t.TargetScaleLevelInfo)...)
 }
 
-// namedTwice finds the aspects that a list of scale levels repeats.
+// namedTwice returns a fault for each aspect that a list of scale levels repeats.
 func namedTwice(attribute string, list []ScaleInfo) (faults []error) {
 	seen := map[string]bool{}
 	for i, info := range list {
@@ -56,8 +56,7 @@ func namedTwice(attribute string, list []ScaleInfo) (faults []error) {
 	return faults
 }
 
-// checkScaling finds the faults of a scaling that do not depend on the size it
-// begins at.
+// checkScaling returns the faults of a scaling that do not depend on the current size.
 func (f *Flavour) checkScaling(s Scaling) error {
 	var faults []error
 	if s.Type != ScaleOut && s.Type != ScaleIn {

@@ -19,8 +19,7 @@ var sizeUnits = map[string]float64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }
 
-// bytes reads a scalar-unit.size; 0 when not given. A number without a unit is
-// taken for bytes, with a warning.
+// bytes reads a scalar-unit.size. An absent value is 0. A number without a unit counts as bytes, with a warning.
 func (v values) bytes(n *yamltree.Node) int64 {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {
@@ -60,7 +59,7 @@ var timeUnits = map[string]float64{
 	"d": 86400e9, "h": 3600e9, "m": 60e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1,
 }
 
-// duration reads a scalar-unit.time; 0 when not given.
+// duration reads a scalar-unit.time. An absent value is 0.
 func (v values) duration(n *yamltree.Node) time.Duration {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {
@@ -84,7 +83,7 @@ func (v values) duration(n *yamltree.Node) time.Duration {
 	return time.Duration(length)
 }
 
-// bitrate reads a number of bits per second; 0 when not given.
+// bitrate reads a number of bits per second. An absent value is 0.
 func (v values) bitrate(n *yamltree.Node) int64 {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {

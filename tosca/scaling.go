@@ -13,14 +13,14 @@ import (
 
 // Aspect is a scaling aspect: a dimension in which the VNF is scaled in steps.
 type Aspect struct {
-	// ID is the key of the aspect: what SOL003 calls aspectId.
+	// ID is the key of the aspect, which is aspectId in SOL003.
 	ID string
-	// Name and Description are the texts for people.
+	// Name and Description are texts for display.
 	Name, Description string
-	// MaxLevel is max_scale_level; 0 is the lowest level of every aspect.
+	// MaxLevel is max_scale_level. The lowest level of every aspect is 0.
 	MaxLevel int
-	// StepDeltas names the delta of each step from one level to the next. When
-	// there are fewer than MaxLevel, the last one stands for the steps after it.
+	// StepDeltas names the delta of each step from one level to the next. If StepDeltas has fewer than MaxLevel elements, its last
+	// delta also applies to the remaining steps.
 	StepDeltas []string
 	// Deltas gives, for each VDU, the number of instances that each delta adds.
 	Deltas map[string]map[string]int
@@ -31,16 +31,16 @@ type Aspect struct {
 // InstantiationLevel is a size in which the VNF can be instantiated.
 type InstantiationLevel struct {
 	ID, Description string
-	// ScaleLevels maps aspects to scale levels; aspects not named are at 0.
+	// ScaleLevels maps aspects to scale levels. Aspects that are not in ScaleLevels are at level 0.
 	ScaleLevels map[string]int
-	// Instances maps VDUs to numbers of instances (VduInstantiationLevels). VDUs
-	// not named have the number their scale levels give.
+	// Instances maps VDUs to numbers of instances (VduInstantiationLevels). For VDUs that are not in Instances, the number results
+	// from the scale levels.
 	Instances map[string]int
 	// Pos is the position of the level's definition.
 	Pos problem.Position
 }
 
-// VDU returns the VDU with that id, nil when there is none.
+// VDU returns the VDU with this id, nil if the flavour does not have it.
 func (f *Flavour) VDU(id string) *VDU {
 	return find(f.VDUs, id, func(v VDU) string { return v.ID })
 }
@@ -53,8 +53,7 @@ func (f *Flavour) level(id string) *InstantiationLevel {
 	return find(f.Levels, id, func(l InstantiationLevel) string { return l.ID })
 }
 
-// find looks an element up in a list that is sorted by id, nil when it is not
-// there.
+// find returns an element of a list that is sorted by id, nil if the list does not contain the id.
 func find[T any](list []T, id string, of func(T) string) *T {
 	i, ok := slices.BinarySearchFunc(list, id, func(each T, id string) int { return cmp.Compare(of(each), id) })
 	if !ok {
@@ -63,9 +62,9 @@ func find[T any](list []T, id string, of func(T) string) *T {
 	return &list[i]
 }
 
-// Step returns the number of VNFCs of each VDU that the step of an aspect from a scale level to the next one adds. The
-// step back removes the same numbers. VDUs that the step does not change are left out. The error is ErrUnknown for the
-// aspect or the delta of the step, or ErrScaleLevel if no step starts at fromLevel.
+// Step returns the numbers of VNFCs, by VDU, that the step of an aspect from fromLevel to the next level adds. The step back
+// removes the same numbers. VDUs that the step does not change are omitted. The error wraps ErrUnknown if the aspect or the delta
+// of the step does not exist, and ErrScaleLevel if no step starts at fromLevel.
 func (f *Flavour) Step(aspectID string, fromLevel int) (map[string]int, error) {
 	a := f.aspect(aspectID)
 	if a == nil {
@@ -93,7 +92,7 @@ func (f *Flavour) Step(aspectID string, fromLevel int) (map[string]int, error) {
 
 // upTo counts the VNFCs that the steps from level 0 to level add to each VDU.
 func (a *Aspect) upTo(level int) (map[string]int, error) {
-	times := map[string]int{} // each delta is taken
+	times := map[string]int{} // number of steps with each delta
 	for step, delta := range a.StepDeltas {
 		if step >= level {
 			break
@@ -121,8 +120,8 @@ func (a *Aspect) upTo(level int) (map[string]int, error) {
 	return numbers, nil
 }
 
-// levelOrDefault finds an instantiation level; "" means the default level.
-// Without a default level it is the one at which all aspects are at 0.
+// levelOrDefault returns an instantiation level. For "" it returns the default level or, without a default level, a level with all
+// aspects at 0.
 func (f *Flavour) levelOrDefault(id string) (InstantiationLevel, error) {
 	if id == "" {
 		id = f.DefaultLevel
@@ -137,7 +136,7 @@ func (f *Flavour) levelOrDefault(id string) (InstantiationLevel, error) {
 		ErrUnknown, f.ID, names(f.Levels, func(l InstantiationLevel) string { return l.ID })), ErrUnknown}
 }
 
-// AspectsOf lists, sorted, the aspects that scale a VDU.
+// AspectsOf returns the sorted ids of the aspects that scale a VDU.
 func (f *Flavour) AspectsOf(vdu string) []string {
 	var ids []string
 	for _, a := range f.Aspects {
@@ -148,7 +147,7 @@ func (f *Flavour) AspectsOf(vdu string) []string {
 	return ids
 }
 
-// VDUsOf lists, sorted, the VDUs that an aspect scales.
+// VDUsOf returns the sorted ids of the VDUs that an aspect scales.
 func (f *Flavour) VDUsOf(aspectID string) []string {
 	a := f.aspect(aspectID)
 	if a == nil {
@@ -157,7 +156,7 @@ func (f *Flavour) VDUsOf(aspectID string) []string {
 	return slices.Sorted(maps.Keys(a.Deltas))
 }
 
-// names lists ids for the text of an error.
+// names returns a list of ids for the text of an error.
 func names[T any](list []T, id func(T) string) string {
 	ids := make([]string, len(list))
 	for i, each := range list {

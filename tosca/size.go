@@ -12,24 +12,23 @@ import (
 type ScaleInfo struct {
 	AspectID   string `json:"aspectId"`
 	ScaleLevel int    `json:"scaleLevel"`
-	// VnfdID is the VNFD that defines the aspect (SOL003 v3.3.1 5.5.3.4). It may only
-	// differ from the VNFD of the instance while another package takes its place.
+	// VnfdID is the VNFD that defines the aspect (SOL003 v3.3.1 5.5.3.4). It can differ from the VNFD of the instance only while
+	// the VNF package of the instance is being changed.
 	VnfdID string `json:"vnfdId,omitempty"`
 }
 
-// TargetSize is the size a VNF is instantiated in, as an InstantiateVnfRequest
-// gives it (SOL003 v3.3.1 5.5.2.4): an instantiation level, or scale levels. The
-// zero TargetSize stands for the default level.
+// TargetSize is the size in an InstantiateVnfRequest (SOL003 v3.3.1 5.5.2.4): an instantiation level or scale levels. The zero
+// TargetSize is the default level.
 type TargetSize struct {
-	// InstantiationLevelID is instantiationLevelId; "" for the default level.
+	// InstantiationLevelID is instantiationLevelId. Default: the default level.
 	InstantiationLevelID string
-	// TargetScaleLevelInfo gives scale levels of aspects, instead of the default level.
+	// TargetScaleLevelInfo are scale levels of aspects that replace those of the instantiation level.
 	TargetScaleLevelInfo []ScaleInfo
 }
 
-// Size is how large a VNF instance is.
+// Size is the size of a VNF instance.
 type Size struct {
-	// ScaleStatus maps every aspect to the scale level the VNF is at.
+	// ScaleStatus maps every aspect to its current scale level.
 	ScaleStatus map[string]int
 	// Instances maps every VDU to its number of VNFCs.
 	Instances map[string]int
@@ -44,8 +43,7 @@ const (
 	ScaleIn  ScaleType = "SCALE_IN"
 )
 
-// Scaling is a move along one aspect, as a ScaleVnfRequest asks for it (SOL003
-// v2.6.1 5.5.2.5).
+// Scaling is a number of steps along one aspect, as in a ScaleVnfRequest (SOL003 v2.6.1 5.5.2.5).
 type Scaling struct {
 	Type     ScaleType
 	AspectID string
@@ -53,9 +51,9 @@ type Scaling struct {
 	NumberOfSteps int
 }
 
-// InitialSize returns the size of a VNF after it is instantiated with this target. The numbers of an instantiation
-// level (VduInstantiationLevels) override the numbers that its scale levels give. With TargetScaleLevelInfo they apply
-// only to VDUs that no named aspect scales.
+// InitialSize returns the size of a VNF that is instantiated with this target. The numbers of an instantiation level
+// (VduInstantiationLevels) override the numbers that result from its scale levels. With TargetScaleLevelInfo they apply only to
+// VDUs that no aspect in TargetScaleLevelInfo scales.
 //
 // The error joins a *RequestError for every fault: a level or aspect that does not exist (ErrUnknown), a scale level
 // that the aspect does not have (ErrScaleLevel), a number outside of the profile of its VDU (ErrVDUProfile), scale
@@ -79,9 +77,9 @@ func (f *Flavour) InitialSize(t TargetSize) (Size, error) {
 	return size, nil
 }
 
-// SizeAt returns the size of a VNF that was instantiated with this target and has been scaled since, from its
-// scaleStatus. Each step between the initial level of an aspect and its current level adds or removes its delta.
-// Aspects that scaleStatus does not name are at their initial level.
+// SizeAt returns the size of a VNF that was instantiated with this target and has been scaled to scaleStatus. Each step between
+// the initial level of an aspect and its current level adds or removes the delta of the step. Aspects that are not in scaleStatus
+// are at their initial level.
 //
 // The error joins a *RequestError for every aspect that does not exist (ErrUnknown) or is at a level that it does not
 // have (ErrScaleLevel), and for every VDU that would have fewer than zero VNFCs (ErrVDUProfile).
@@ -107,7 +105,7 @@ func (f *Flavour) SizeAt(t TargetSize, scaleStatus map[string]int) (Size, error)
 	return size, nil
 }
 
-// Scale returns the size after a scaling. A step adds or removes its delta, independent of the number of VNFCs.
+// Scale returns the size after a scaling. A step adds or removes its delta, whatever the current number of VNFCs is.
 //
 // The error joins a *RequestError for every fault: an unknown direction, fewer than one step, an aspect that does not
 // exist (ErrUnknown), a scale level that it does not have (ErrScaleLevel), a VDU that would leave its profile
@@ -142,7 +140,7 @@ func (f *Flavour) Scale(from Size, s Scaling) (Size, error) {
 	return size, nil
 }
 
-// initial is InitialSize without the checks that only a request needs.
+// initial is InitialSize without the checks of the request.
 func (f *Flavour) initial(t TargetSize) (Size, error) {
 	level, err := f.levelOrDefault(t.InstantiationLevelID)
 	faults := []error{err}
@@ -170,8 +168,7 @@ func (f *Flavour) initial(t TargetSize) (Size, error) {
 	return size, errors.Join(append(faults, err)...)
 }
 
-// atScaleLevels is the size that scale levels give by themselves. Aspects that
-// are not named are at level 0.
+// atScaleLevels returns the size that results from scale levels alone. Aspects that are not in levels are at level 0.
 func (f *Flavour) atScaleLevels(levels map[string]int) (Size, error) {
 	size := Size{ScaleStatus: map[string]int{}, Instances: map[string]int{}}
 	for _, v := range f.VDUs {
@@ -187,7 +184,7 @@ func (f *Flavour) atScaleLevels(levels map[string]int) (Size, error) {
 	return size, errors.Join(faults...)
 }
 
-// move brings a size to another level of the aspect.
+// move changes a size to another level of the aspect.
 func (a *Aspect) move(size Size, level int) error {
 	after, err := a.upTo(level)
 	if err != nil {

@@ -8,17 +8,16 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/csar"
 )
 
-// Source is where a package lies: File and FS return one. It has not been read yet.
+// Source is the location of a package that has not been opened. Make it with File or FS.
 type Source struct {
 	name string
 	fsys fs.FS
 }
 
-// File is a package on disk: a CSAR (.csar or .zip) or a directory with the same
-// layout.
+// File returns the Source of a package on disk: a CSAR (.csar or .zip) or a directory with the same layout.
 func File(name string) Source { return Source{name: name} }
 
-// FS is a package in a file system, as for OpenFS.
+// FS returns the Source of a package in a file system, as for OpenFS.
 func FS(fsys fs.FS) Source { return Source{fsys: fsys} }
 
 // Open opens the package as Open and OpenFS do.
@@ -38,7 +37,7 @@ func (s Source) archive(ctx context.Context, o csar.Options) (*csar.Archive, err
 	return nil, errors.New("tosca: the Source is empty")
 }
 
-// revision changes when the package changes; "" if only reading the package can show a change.
+// revision returns a text that changes when the package changes. It returns "" for an FS, whose changes only reading can detect.
 func (s Source) revision(ctx context.Context, l csar.Limits) (string, error) {
 	if s.name == "" {
 		return "", nil

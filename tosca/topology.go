@@ -17,7 +17,7 @@ type topology struct {
 	node      *yamltree.Node
 	types     grammar.Types
 	report    *report.Report
-	budget    *int       // of the expressions of all topologies
+	budget    *int       // remaining units for the expressions of all topologies
 	templates []template // sorted by id
 	byID      map[string]template
 }
@@ -33,8 +33,8 @@ type template struct {
 // requirement is one assignment in the requirements of a template.
 type requirement struct {
 	name   string
-	target string         // "" when it is left to be chosen
-	filter *yamltree.Node // node_filter, nil when there is none
+	target string         // "" if the descriptor does not name the target
+	filter *yamltree.Node // node_filter, may be nil
 	pos    problem.Position
 }
 
@@ -50,7 +50,7 @@ func (b *builder) topology(d documents.Document) *topology {
 	return t
 }
 
-// of lists the templates whose type is base or is derived from base.
+// of returns the templates whose type is base or is derived from base.
 func (t *topology) of(base string) []template {
 	var found []template
 	for _, n := range t.templates {
@@ -61,7 +61,7 @@ func (t *topology) of(base string) []template {
 	return found
 }
 
-// vnf returns the VNF node, false when there is none.
+// vnf returns the VNF node, false if the topology does not have one.
 func (t *topology) vnf() (template, bool) {
 	for _, f := range t.node.Get("node_templates").Map() {
 		if n := t.byID[f.Key]; t.types.Is(grammar.NodeTypes, n.kind, typeVNF) {
@@ -71,7 +71,7 @@ func (t *topology) vnf() (template, bool) {
 	return template{}, false
 }
 
-// vnfType returns the type of the VNF: the type of its node, or the type that the topology substitutes; "" if the
+// vnfType returns the type of the VNF: the type of its node, or the type that the topology substitutes. It returns "" if the
 // topology does not describe a VNF.
 func (t *topology) vnfType() string {
 	if n, ok := t.vnf(); ok {
@@ -84,7 +84,7 @@ func (t *topology) vnfType() string {
 	return ""
 }
 
-// pos is where the VNF of this topology stands.
+// pos returns the position of the VNF in this topology.
 func (t *topology) pos() problem.Position {
 	if n, ok := t.vnf(); ok {
 		return n.pos
@@ -92,12 +92,12 @@ func (t *topology) pos() problem.Position {
 	return t.node.At(t.doc.Root)
 }
 
-// property returns a property of a template or the default its type gives.
+// property returns the value of a template's property or, if it is not set, the default in the type.
 func (t *topology) property(n template, name string) *yamltree.Node {
 	return t.eval(t.assigned(n, name), n)
 }
 
-// assigned is property before evaluation.
+// assigned is property without evaluation of functions.
 func (t *topology) assigned(n template, name string) *yamltree.Node {
 	if v := n.node.Path("properties", name); v != nil {
 		return v
@@ -105,8 +105,8 @@ func (t *topology) assigned(n template, name string) *yamltree.Node {
 	return grammar.Default(t.types.Property(grammar.NodeTypes, n.kind, name))
 }
 
-// requirements lists the requirements of a template that name a target, in either notation. A requirement whose node is
-// a type does not name one.
+// requirements returns the requirements of a template, in either notation, that have a target or a node filter. A node type is not
+// a target.
 func (t *topology) requirements(n template) []requirement {
 	var list []requirement
 	for _, f := range n.node.Get("requirements").Named() {
@@ -125,7 +125,7 @@ func (t *topology) requirements(n template) []requirement {
 	return list
 }
 
-// chosenLater reports whether the node of a requirement is the type of a node.
+// chosenLater reports whether the name in a requirement is a node type, so that the target is chosen at deployment.
 func (t *topology) chosenLater(name string, filter *yamltree.Node) bool {
 	if _, exists := t.byID[name]; exists {
 		return false

@@ -1,7 +1,7 @@
 package tosca
 
-// Types of SOL001 and of the TOSCA Simple Profile that the model is made from. Types that a package defines are found
-// because they are derived from these.
+// Types of SOL001 and of the TOSCA Simple Profile from which the model is built. Types that a package defines are derived from
+// these.
 const (
 	typeNS              = "tosca.nodes.nfv.NS"
 	typePNF             = "tosca.nodes.nfv.PNF"

@@ -11,27 +11,27 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// maxCount is the largest number of instances, steps or processors believed.
+// maxCount limits numbers of instances, steps and processors.
 const maxCount = 1_000_000
 
-// values reads typed values of one topology and reports values of the wrong type. A function that the descriptor cannot
-// resolve counts as not given; only text returns its expression.
+// values reads typed values of one topology and reports values of the wrong type. A function that the descriptor cannot resolve
+// counts as an absent value; only text returns its expression.
 type values struct {
 	topo   *topology
 	report *report.Report
-	self   template // what SELF is in expressions
+	self   template // the template that SELF refers to
 }
 
-// valuesOf reads the values of a topology; SELF is its VNF node.
+// valuesOf returns values for a topology with its VNF node as SELF.
 func valuesOf(t *topology) values {
 	n, _ := t.vnf()
 	return values{t, t.report, n}
 }
 
-// eval resolves an expression.
+// eval evaluates n if n is a function.
 func (v values) eval(n *yamltree.Node) *yamltree.Node { return v.topo.eval(n, v.self) }
 
-// path is Node.Path through values that may be expressions.
+// path is Node.Path that also evaluates functions on the path.
 func (v values) path(n *yamltree.Node, keys ...string) *yamltree.Node {
 	n = v.eval(n)
 	for _, key := range keys {
@@ -46,7 +46,7 @@ func (v values) fields(n *yamltree.Node) []yamltree.Field { return v.eval(n).Map
 // items returns the items of a list, which may be the value of an expression.
 func (v values) items(n *yamltree.Node) []*yamltree.Node { return v.eval(n).List() }
 
-// text reads a string; a function is rendered as it stands.
+// text reads a string. For a function that the descriptor cannot resolve, it returns the expression as text.
 func (v values) text(n *yamltree.Node) string {
 	n = v.eval(n)
 	switch {
@@ -61,7 +61,7 @@ func (v values) text(n *yamltree.Node) string {
 	return ""
 }
 
-// texts reads a list of strings; a single string is a list of one.
+// texts reads a list of strings. A single string counts as a list with one element.
 func (v values) texts(n *yamltree.Node) []string {
 	n = v.eval(n)
 	switch {
@@ -82,7 +82,7 @@ func (v values) texts(n *yamltree.Node) []string {
 	return list
 }
 
-// count reads a number that is not negative; absent is the result if n is not given.
+// count reads a number that is not negative. It returns absent for an absent value.
 func (v values) count(n *yamltree.Node, absent int) int {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {
@@ -100,7 +100,7 @@ func (v values) count(n *yamltree.Node, absent int) int {
 	return number
 }
 
-// boolean reads true or false; false when not given.
+// boolean reads a boolean. An absent value is false.
 func (v values) boolean(n *yamltree.Node) bool {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {
@@ -116,7 +116,7 @@ func (v values) boolean(n *yamltree.Node) bool {
 	return false
 }
 
-// choice reads true or false, nil when not given.
+// choice reads a boolean. It returns nil for an absent value.
 func (v values) choice(n *yamltree.Node) *bool {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {
@@ -126,7 +126,7 @@ func (v values) choice(n *yamltree.Node) *bool {
 	return &chosen
 }
 
-// textMap reads a mapping of texts, nil when there is none.
+// textMap reads a mapping of texts. It returns nil for an absent value.
 func (v values) textMap(n *yamltree.Node) map[string]string {
 	n = v.eval(n)
 	if n == nil || isFunction(n) {

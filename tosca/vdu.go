@@ -16,20 +16,18 @@ const (
 
 // VDU is a virtualisation deployment unit.
 type VDU struct {
-	// ID is the name of the node template: what SOL003 calls vduId.
+	// ID is the name of the node template, which is vduId in SOL003.
 	ID   string
 	Kind VDUKind
 	// Name and Description are the texts for people.
 	Name, Description string
-	// Min and Max bound the number of instances (vdu_profile); Max is -1 when
-	// the VNFD sets none.
+	// Min and Max limit the number of instances (vdu_profile). Max is -1 without a limit.
 	Min, Max int
-	// Initial is the number of instances with all aspects at scale level 0
-	// (VduInitialDelta); without such a policy it is Min.
+	// Initial is the number of instances with all aspects at scale level 0 (VduInitialDelta). Without this policy it is Min.
 	Initial int
 	// Image is nil if the VDU boots from a storage, or if the VNFD names no image. Containers have separate images.
 	Image *SoftwareImage
-	// Compute lists what the VDU requires of its machine.
+	// Compute are the requirements of the VDU on its virtual machine.
 	Compute Compute
 	// Containers are the IDs of the containers of a ContainerVDU.
 	Containers []string
@@ -54,16 +52,15 @@ type VDU struct {
 
 // Compute is the virtual_compute capability of a VDU.
 type Compute struct {
-	// VirtualCPUs is num_virtual_cpu; 0 when not given.
+	// VirtualCPUs is num_virtual_cpu; 0 if the VNFD does not state it.
 	VirtualCPUs int
-	// CPUArchitecture is cpu_architecture, "" when not given.
+	// CPUArchitecture is cpu_architecture, "" if the VNFD does not state it.
 	CPUArchitecture string
-	// Memory is virtual_mem_size in bytes; 0 when not given.
+	// Memory is virtual_mem_size in bytes; 0 if the VNFD does not state it.
 	Memory int64
 	// LocalStorage holds the sizes of virtual_local_storage in bytes.
 	LocalStorage []int64
-	// FlavourName is requested_additional_capability_name, which services on
-	// OpenStack read as the name of a Nova flavour.
+	// FlavourName is requested_additional_capability_name, which VNFMs for OpenStack use as the name of a Nova flavour.
 	FlavourName string
 }
 
@@ -81,7 +78,7 @@ type RequestedCapability struct {
 	Name string
 	// Mandatory is support_mandatory.
 	Mandatory bool
-	// MinVersion and PreferredVersion are "" when not given.
+	// MinVersion and PreferredVersion are "" if the VNFD does not state them.
 	MinVersion, PreferredVersion string
 	// Performance is target_performance_parameters.
 	Performance map[string]string
@@ -140,21 +137,20 @@ type MCIOP struct {
 // sw_image_data (until SOL001 v4.2.1), or the properties of the SwImage artifact,
 // and the file of that.
 type SoftwareImage struct {
-	// Name and Version name the image, Provider who made it.
+	// Name and Version identify the image. Provider is its maker.
 	Name, Version, Provider string
-	// ChecksumAlgorithm is lower case, for instance "sha-512"; Checksum is
-	// hexadecimal.
+	// ChecksumAlgorithm is in lower case, for example "sha-512". Checksum is hexadecimal.
 	ChecksumAlgorithm, Checksum string
-	// ContainerFormat and DiskFormat are Glance's: "bare", "qcow2".
+	// ContainerFormat and DiskFormat are formats of Glance, for example "bare" and "qcow2".
 	ContainerFormat, DiskFormat string
-	// MinDisk, MinRAM and Size are in bytes; 0 when not given.
+	// MinDisk, MinRAM and Size are in bytes; 0 if the VNFD does not state them.
 	MinDisk, MinRAM, Size int64
-	// OperatingSystem is "" when not given.
+	// OperatingSystem is "" if the VNFD does not state it.
 	OperatingSystem string
 	// Virtualisation are the supported_virtualisation_environments.
 	Virtualisation []string
-	// File is the image as the VNFD writes it: a path for Package.Artifact, a
-	// URL, or "" when the image is expected to be in the VIM already.
+	// File is the location as written in the VNFD: a path for Package.Artifact or a URL. It is "" if the VIM must have the image
+	// already.
 	File string
 	// Pos is sw_image_data.
 	Pos problem.Position
@@ -175,10 +171,9 @@ type Storage struct {
 	// ID is the name of the node template.
 	ID   string
 	Kind StorageKind
-	// Size is in bytes; 0 when not given.
+	// Size is in bytes; 0 if the VNFD does not state it.
 	Size int64
-	// Shared is set when all VNFCs use the same storage (per_vnfc_instance: false,
-	// SOL001 v4.2.1) instead of each having its own.
+	// Shared is set if all VNFCs use the same storage instead of one storage each (per_vnfc_instance: false, SOL001 v4.2.1).
 	Shared bool
 	// RDMA is rdma_enabled of a block storage.
 	RDMA bool

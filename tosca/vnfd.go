@@ -6,28 +6,25 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// VNFD is a parsed VNF descriptor (SOL001 clause 6). A property that the
-// descriptor leaves to an input without a default holds the text of the
-// expression, for instance "{get_input: vendor}".
+// VNFD is a parsed VNF descriptor (SOL001 clause 6). A property whose value is an input without a default is the text of the
+// expression, for example "{get_input: vendor}".
 type VNFD struct {
-	// ID is descriptor_id, the identifier a VnfInstance calls vnfdId.
+	// ID is descriptor_id, which is vnfdId in SOL003.
 	ID string
 	// Provider, ProductName and SoftwareVersion name the product.
 	Provider, ProductName, SoftwareVersion string
 	// Version is descriptor_version.
 	Version string
-	// ProductInfoName and ProductInfoDescription are the optional texts for people.
+	// ProductInfoName and ProductInfoDescription are optional texts for display.
 	ProductInfoName, ProductInfoDescription string
 	// VNFMInfo names the VNFMs that can manage the VNF.
 	VNFMInfo []string
-	// Languages holds localization_languages, DefaultLanguage
-	// default_localization_language.
+	// Languages is localization_languages. DefaultLanguage is default_localization_language.
 	Languages       []string
 	DefaultLanguage string
-	// ExtInvariantID is ext_invariant_id (SOL001 v4.3.1), which versions of a VNF
-	// share that look alike from the outside.
+	// ExtInvariantID is ext_invariant_id (SOL001 v4.3.1). Versions of a VNF with the same external interfaces share it.
 	ExtInvariantID string
-	// Configurable and Modifiable are what requests can set.
+	// Configurable and Modifiable are the attributes that requests can set.
 	Configurable ConfigurableProperties
 	Modifiable   ModifiableAttributes
 	// Flavours are the deployment flavours, sorted by ID. There is at least one.
@@ -36,8 +33,7 @@ type VNFD struct {
 	Pos problem.Position
 }
 
-// Flavour returns the deployment flavour with that id. The error names the ids
-// there are.
+// Flavour returns the deployment flavour with this id. The error wraps ErrUnknown and names the existing ids.
 func (v *VNFD) Flavour(id string) (*Flavour, error) {
 	for i := range v.Flavours {
 		if v.Flavours[i].ID == id {
