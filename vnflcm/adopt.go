@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,8 +17,18 @@ type Adopter interface {
 	// Adopt reads these resources and changes nothing. resource identifies them on the VIM, for example by the id of a
 	// stack. op is like that of an instantiation, but Levels are the current ones of the VNF. Adopt reports every fault
 	// of the request, and data that a later operation would lose because the package does not describe these resources
-	// (*ParamError, joined). Later calls find the resources by their Metadata.
-	Adopt(ctx context.Context, op *Operation, resource string) (Resources, error)
+	// (*ParamError, joined). Later calls find the resources by their Metadata or by Adopted.State.
+	Adopt(ctx context.Context, op *Operation, resource string) (Adopted, error)
+}
+
+// Adopted is what an InfraDriver has read of the resources of another program.
+type Adopted struct {
+	Resources
+	// Levels are the scale levels that the resources show. They count for aspects that are missing in the caller's scale
+	// status. Nil: the levels of the request count.
+	Levels map[string]int
+	// State has the data that later operations read with Operation.State, by key. They are written together with the instance.
+	State map[string]any
 }
 
 // Adopt takes over a VNF that another program has instantiated, for example OpenStack Tacker. Afterwards the VNF
@@ -26,7 +37,7 @@ type Adopter interface {
 //
 // known is the VNF instance in the form of the other program. Adopt takes from it ID (default: a new one), VnfdID,
 // VnfInstanceName, VnfInstanceDescription, Tenant, Metadata, Extensions, VnfConfigurableProperties and the scale status
-// in InstantiatedVnfInfo (default: that of req). The VNFCs get new ids. req is the request that the VNF was
+// in InstantiatedVnfInfo (default: Adopted.Levels, else the status of req). The VNFCs get new ids. req is the request that the VNF was
 // instantiated with. resource identifies the VNF on the VIM; the InfraDriver defines its form.
 //
 // All faults are reported at once (*ParamError, joined; ErrInvalidRequest), also a number of VNFCs that contradicts the
@@ -56,10 +67,11 @@ func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateV
 	if rec.Instance.VnfConfigurableProperties = known.VnfConfigurableProperties; known.VnfConfigurableProperties.IsZero() {
 		rec.Instance.VnfConfigurableProperties = req.VnfConfigurableProperties
 	}
-	if err := m.readAdopted(ctx, pkg, rec, known.scaleStatus(), resource); err != nil {
+	state, err := m.readAdopted(ctx, pkg, rec, known.scaleStatus(), resource)
+	if err != nil {
 		return nil, err
 	}
-	if err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error { return m.addAdopted(ctx, b, rec) }); err != nil {
+	if err := m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error { return m.addAdopted(ctx, b, rec, state) }); err != nil {
 		return nil, err
 	}
 	return m.Get(ctx, rec.Instance.ID)
@@ -94,44 +106,50 @@ func (i *VnfInstance) scaleStatus() []ScaleInfo {
 	return i.InstantiatedVnfInfo.ScaleStatus
 }
 
-// readAdopted checks the request and reads the resources into rec.
-func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *instanceRecord, status []ScaleInfo, resource string) error {
+// readAdopted checks the request and reads the resources into rec. It returns the data of the driver.
+func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *instanceRecord, status []ScaleInfo, resource string) (state map[string]any, err error) {
 	params, err := NewParams(rec.Initial)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	op := &operationRecord{Occ: VnfLcmOpOcc{ID: m.cfg.NewID(), VnfInstanceID: rec.Instance.ID, Operation: OpInstantiate, OperationParams: params}}
 	s, err := m.session(ctx, pkg, rec, op, "adopt")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	adopter, able := s.infra.(Adopter)
 	if !able {
-		return fmt.Errorf("%w: the driver of VIM type %s cannot adopt", ErrNotSupported, s.op.VIM.VimType)
+		return nil, fmt.Errorf("%w: the driver of VIM type %s cannot adopt", ErrNotSupported, s.op.VIM.VimType)
 	}
 	rec.Links, rec.ManagedLinks = op.links(rec)
 	faults := []error{s.pinVIM(ctx, rec)}
-	rec.Levels, err = s.adoptedLevels(status)
-	s.op.Levels = rec.Levels
+	s.op.Levels, err = s.adoptedLevels(status, nil)
 	faults = append(faults, err, s.checkHooks(), checkRequest(s.op), s.validate(ctx, s.op))
+	var found Adopted
 	if err == nil { // without levels the driver does not know what to expect
-		err = s.call(ctx, func() (err error) { rec.Resources, err = adopter.Adopt(ctx, s.op, resource); return err })
+		err = s.call(ctx, func() (err error) { found, err = adopter.Adopt(ctx, s.op, resource); return err })
 		faults = append(faults, err)
 	}
 	if err == nil {
-		faults = append(faults, checkNumbers(s.op, rec.Resources.VNFCs))
+		s.op.Levels, err = s.adoptedLevels(status, found.Levels)
+		faults = append(faults, err)
 	}
-	rec.Instance.InstantiationState = Instantiated
-	return s.masked(errors.Join(faults...))
+	if err == nil {
+		faults = append(faults, checkNumbers(s.op, found.VNFCs))
+	}
+	rec.Instance.InstantiationState, rec.Levels, rec.Resources = Instantiated, s.op.Levels, found.Resources
+	return found.State, s.masked(errors.Join(faults...))
 }
 
-// adoptedLevels are the scale levels of a VNF that is adopted: status, and those of the request for the aspects that status lacks.
-func (s *session) adoptedLevels(status []ScaleInfo) (map[string]int, error) {
+// adoptedLevels are the scale levels of a VNF that is adopted: those of status, for the aspects that status lacks those of found, and
+// else those of the request.
+func (s *session) adoptedLevels(status []ScaleInfo, found map[string]int) (map[string]int, error) {
 	size, err := s.op.Flavour.InitialSize(s.op.Instantiate.targetSize())
 	if err != nil {
 		return nil, paramErrors(err)
 	}
 	levels := size.ScaleStatus
+	maps.Copy(levels, found)
 	for _, info := range status {
 		levels[info.AspectID] = info.ScaleLevel
 	}
@@ -162,9 +180,9 @@ func checkNumbers(op *Operation, now []VNFC) error {
 	return errors.Join(faults...)
 }
 
-// addAdopted adds to b the instance, unless another instance has one of its machines. The record of the latest adoption, which
-// each adoption replaces, keeps two adoptions from being written side by side.
-func (m *Manager) addAdopted(ctx context.Context, b *store.Batch, rec *instanceRecord) error {
+// addAdopted adds to b the instance and the data of its driver, unless another instance has one of its machines. The record of the
+// latest adoption, which each adoption replaces, keeps two adoptions from being written side by side.
+func (m *Manager) addAdopted(ctx context.Context, b *store.Batch, rec *instanceRecord, state map[string]any) error {
 	if err := m.records.Put(ctx, b, kindAdoption, "latest", rec.Instance.ID); err != nil {
 		return err
 	}
@@ -188,7 +206,20 @@ func (m *Manager) addAdopted(ctx context.Context, b *store.Batch, rec *instanceR
 	} else if err != nil {
 		return err
 	}
+	for _, key := range sortedKeys(state) {
+		if err := m.records.Put(ctx, b, kindState, rec.Instance.ID+"/"+key, state[key]); err != nil {
+			return err
+		}
+	}
 	return errors.Join(m.dependOnPackage(ctx, b, rec), m.addInstance(b, rec), m.noteAdopted(ctx, b, rec.Instance.ID))
+}
+
+// uidKey is the key of VNFC.Metadata with the UID of a pod: pods of several namespaces and clusters can have one name.
+const uidKey = "uid"
+
+// sameResource reports whether two VNFCs are one machine or one pod.
+func (v VNFC) sameResource(other VNFC) bool {
+	return v.ResourceID == other.ResourceID && v.Metadata[uidKey] == other.Metadata[uidKey]
 }
 
 // shares returns ErrConflict if another instance has the same id or one of the machines.
@@ -197,7 +228,7 @@ func (rec *instanceRecord) shares(other *instanceRecord) error {
 		return fmt.Errorf("%w: there is a VNF instance %s", ErrConflict, rec.Instance.ID)
 	}
 	for _, v := range rec.Resources.VNFCs {
-		if slices.ContainsFunc(other.Resources.VNFCs, func(o VNFC) bool { return o.ResourceID == v.ResourceID }) {
+		if slices.ContainsFunc(other.Resources.VNFCs, v.sameResource) {
 			return fmt.Errorf("%w: the machine %s belongs to the VNF instance %s", ErrConflict, v.ResourceID, other.Instance.ID)
 		}
 	}

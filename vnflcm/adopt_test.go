@@ -11,15 +11,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 // Adopt finds the machines of an instance that another store knows.
-func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
+func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Adopted, error) {
 	if resource != "cluster of toys" {
-		return vnflcm.Resources{}, errors.Join(c.planFault, &vnflcm.ParamError{Path: "resource", Value: resource, Reason: "is not on the VIM"})
+		return vnflcm.Adopted{}, errors.Join(c.planFault, &vnflcm.ParamError{Path: "resource", Value: resource, Reason: "is not on the VIM"})
 	}
 	found, err := c.Resources(ctx, op)
-	return found, errors.Join(c.planFault, err)
+	for i := range found.VNFCs {
+		if c.podUID != "" {
+			found.VNFCs[i].Metadata = map[string]string{"uid": c.podUID}
+		}
+	}
+	return vnflcm.Adopted{Resources: found, Levels: c.adoptedLevels, State: map[string]any{"toy": "adopted"}}, errors.Join(c.planFault, err)
 }
 
 // adoption is a VNF that one Manager has made and another Manager, with another store, adopts.
@@ -80,6 +86,72 @@ func TestAdopt(t *testing.T) {
 	a.wait(opID, err, vnflcm.Completed)
 	if left := a.world.state(a.known.ID).Machines; len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestAdoptedLevels holds that levels of the driver count without a scale status of the caller, and that the data of the driver are
+// written with the instance.
+func TestAdoptedLevels(t *testing.T) {
+	t.Parallel()
+	a := newAdoption(t, nil)
+	toy, _ := a.cfg.Infra["toy"].(*cloud)
+	levels := map[string]int{}
+	for _, s := range a.known.InstantiatedVnfInfo.ScaleStatus {
+		levels[s.AspectID] = s.ScaleLevel
+	}
+	status := a.known.InstantiatedVnfInfo.ScaleStatus
+	a.known.InstantiatedVnfInfo.ScaleStatus = nil
+	_, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	wantIs(t, err, vnflcm.ErrInvalidRequest)
+	if keys := a.stateKeys(); len(keys) > 0 {
+		t.Errorf("a refused adoption has written %v", keys)
+	}
+	toy.adoptedLevels = levels
+	adopted, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	must(t, err)
+	if diff := cmp.Diff(status, adopted.InstantiatedVnfInfo.ScaleStatus); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{a.known.ID + "/toy"}, a.stateKeys()); diff != "" {
+		t.Error(diff)
+	}
+
+	b := newAdoption(t, nil)
+	toy, _ = b.cfg.Infra["toy"].(*cloud)
+	toy.adoptedLevels = map[string]int{"workers": 0}
+	_, err = b.Adopt(t.Context(), b.known, b.req, "cluster of toys")
+	must(t, err) // the scale status of the caller comes first
+}
+
+// stateKeys are the records of drivers.
+func (a *adoption) stateKeys() (keys []string) {
+	a.t.Helper()
+	list, err := a.cfg.Store.List(a.t.Context(), store.Query{Kind: "state"})
+	must(a.t, err)
+	for _, r := range list {
+		keys = append(keys, r.ID)
+	}
+	return keys
+}
+
+// TestAdoptPods: pods of one name in two namespaces are two VNFCs, and one pod belongs to one instance.
+func TestAdoptPods(t *testing.T) {
+	t.Parallel()
+	a := newAdoption(t, nil)
+	toy, _ := a.cfg.Infra["toy"].(*cloud)
+	for i, c := range []struct {
+		uid  string
+		want error
+	}{{"1", nil}, {"2", nil}, {"1", vnflcm.ErrConflict}} {
+		toy.podUID = c.uid
+		known := a.known
+		known.ID = fmt.Sprint("instance-", i)
+		a.world.mu.Lock()
+		a.world.machines[known.ID] = a.world.machines[a.known.ID]
+		a.world.mu.Unlock()
+		if _, err := a.Adopt(t.Context(), known, a.req, "cluster of toys"); !errors.Is(err, c.want) {
+			t.Errorf("pods %s: %v, want %v", c.uid, err, c.want)
+		}
 	}
 }
 
@@ -178,7 +250,7 @@ type slowAdopter struct {
 	during func()
 }
 
-func (s *slowAdopter) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
+func (s *slowAdopter) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Adopted, error) {
 	s.during()
 	return s.cloud.Adopt(ctx, op, resource)
 }

@@ -189,7 +189,7 @@ func TestPlanErrorsAreMasked(t *testing.T) {
 	t.Parallel()
 	fault := &vnflcm.ParamError{Path: "a", Reason: "canary-1 is too short"}
 	w := newWorld()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["toy"] = &cloud{w, fault} })
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["toy"] = &cloud{world: w, planFault: fault} })
 	_, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"canary-1"}`)})
 	if err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("%v", err)
@@ -306,7 +306,7 @@ func TestParamPathsStayReadable(t *testing.T) {
 		request := vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"`+secret+`"}`)}
 
 		x := newToys(t, nil)
-		x.cfg.Infra["toy"] = &cloud{x.world, fault}
+		x.cfg.Infra["toy"] = &cloud{world: x.world, planFault: fault}
 		x.start()
 		_, err := x.Instantiate(t.Context(), x.create(), request)
 		if diff := cmp.Diff(want, err.Error()); diff != "" {

@@ -101,6 +101,9 @@ func (w *world) failAt(key string, err error) {
 type cloud struct {
 	*world
 	planFault error // what Plan finds wrong with every request
+
+	adoptedLevels map[string]int // that Adopt reads
+	podUID        string         // of each VNFC that Adopt reads, "" for machines
 }
 
 func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {

@@ -28,14 +28,14 @@ var stackForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,254}$`)
 // another VNF instance. It also refuses a stack whose templates or parameters differ from those of the package and the
 // request, because the first update of that stack would replace servers. Adopt changes nothing: the stack gets the tags
 // of the instance with its first update.
-func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
+func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Adopted, error) {
 	w, err := d.begin(ctx, op)
 	if err != nil {
-		return vnflcm.Resources{}, err
+		return vnflcm.Adopted{}, err
 	}
 	resource = cmp.Or(resource, StackName(op.InstanceID))
 	if !stackForm.MatchString(resource) {
-		return vnflcm.Resources{}, &vnflcm.ParamError{Path: resourcePath, Value: resource, Reason: "is no name and no id of a stack"}
+		return vnflcm.Adopted{}, &vnflcm.ParamError{Path: resourcePath, Value: resource, Reason: "is no name and no id of a stack"}
 	}
 	s, err := w.heat.Find(ctx, resource)
 	if err == nil && s == nil {
@@ -45,9 +45,10 @@ func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource strin
 		err = w.checkAdoptable(ctx, s)
 	}
 	if err != nil {
-		return vnflcm.Resources{}, err
+		return vnflcm.Adopted{}, err
 	}
-	return w.read(ctx, s)
+	found, err := w.read(ctx, s)
+	return vnflcm.Adopted{Resources: found}, err
 }
 
 // checkAdoptable returns the reasons why the driver cannot adopt a stack, or nil.

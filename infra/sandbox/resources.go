@@ -58,10 +58,10 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 
 // Adopt implements vnflcm.Adopter. The World finds machines by the id of their VNF instance, so the instance must be
 // adopted under the id that it had; resource is that id or empty.
-func (w *World) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Resources, error) {
+func (w *World) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Adopted, error) {
 	found, err := w.Resources(ctx, op)
 	if err == nil && (len(found.VNFCs) == 0 || resource != "" && resource != op.InstanceID) {
 		err = &vnflcm.ParamError{Path: "resource", Value: resource, Reason: "there are no machines of the VNF instance " + op.InstanceID}
 	}
-	return found, err
+	return vnflcm.Adopted{Resources: found}, err
 }
