@@ -48,7 +48,7 @@
 // A Config holds implementations of these interfaces. The optional ones of drivers are found by a type assertion.
 //
 //   - [InfraDriver] makes, changes and removes machines or pods on a VIM: infra/openstack, infra/kubernetes, infra/sandbox
-//   - [Adopter] is an InfraDriver that reads resources of another program, for Manager.Adopt: infra/openstack, infra/sandbox
+//   - [Adopter] is an InfraDriver that reads resources of another program, for Manager.Adopt: infra/openstack, infra/kubernetes, infra/sandbox
 //   - [MgmtDriver] sets up the software on the machines, per lifecycle hook: mgmt/kubeadm, mgmt/kubespray, mgmt/loadbalancer/expose,
 //     mgmt/registry, mgmt/script
 //   - [Previewer] is a MgmtDriver that lists its tasks before it runs them, for Manager.Preview: mgmt/kubeadm, mgmt/kubespray

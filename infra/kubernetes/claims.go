@@ -161,11 +161,12 @@ func (w *work) staying(ctx context.Context, refs []objects.Ref, deletesClaims bo
 	return slices.DeleteFunc(all, func(r objects.Ref) bool { return r.IsClaim() && deletesClaims }), err
 }
 
-// withoutData returns refs without the objects that stay, and without their namespaces.
+// withoutData returns refs without the objects that stay, without their namespaces, and without adopted objects that hold objects of
+// other clients.
 func (w *work) withoutData(ctx context.Context, refs []objects.Ref, deletesClaims bool) ([]objects.Ref, error) {
 	staying, err := w.staying(ctx, refs, deletesClaims)
 	return slices.DeleteFunc(slices.Clone(refs), func(r objects.Ref) bool {
-		return slices.ContainsFunc(staying, func(s objects.Ref) bool {
+		return r.HoldsOthers() && w.adopted.has(r) || slices.ContainsFunc(staying, func(s objects.Ref) bool {
 			s.UID = ""
 			return s == r || r.Kind == "Namespace" && r.Name == s.Namespace
 		})

@@ -30,7 +30,8 @@ type scenario struct {
 	before string // additionalParams that it is instantiated with; empty: it is not
 	begin  func(l *lab, m *vnflcm.Manager) (string, error)
 
-	variant bool // another scenario has the same operation: runs with VNFKIT_FULL only
+	variant bool   // another scenario has the same operation: runs with VNFKIT_FULL only
+	adopted string // name in adoptions of the VNF that is adopted instead
 }
 
 const plainParams = `{"namespace": "shop", "lcm-kubernetes-def-files": ["Files/plain.yaml"]}`
@@ -38,43 +39,62 @@ const plainParams = `{"namespace": "shop", "lcm-kubernetes-def-files": ["Files/p
 var scenarios = []scenario{
 	{"instantiate charts", kubernetes.VimTypeV1, "", func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Instantiate(l.t.Context(), l.id, l.request("simple", twoReleases, vnflcm.ScaleInfo{AspectID: "dbs", ScaleLevel: 1}))
-	}, false},
+	}, false, ""},
 	{"instantiate manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Instantiate(l.t.Context(), l.id, l.request("simple", plainParams, vnflcm.ScaleInfo{AspectID: "dbs", ScaleLevel: 1}))
-	}, false},
+	}, false, ""},
 	{"scale out by a value", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"})
-	}, false},
+	}, false, ""},
 	{"scale in by a value", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "webs"})
-	}, true},
+	}, true, ""},
 	{"scale manifests in", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "webs"})
-	}, false},
+	}, false, ""},
 	{"scale to level", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.ScaleToLevel(l.t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "webs"}, {AspectID: "dbs", ScaleLevel: 1}}})
-	}, false},
+	}, false, ""},
 	{"heal a pod of each", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		ids := append(slices.Sorted(maps.Keys(l.vnfcs("WEB")))[:1], slices.Sorted(maps.Keys(l.vnfcs("DB")))...)
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: ids})
-	}, false},
+	}, false, ""},
 	{"heal all of the charts", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
-	}, true},
+	}, true, ""},
 	{"heal all of the manifests", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
-	}, false},
+	}, false, ""},
 	{"terminate charts", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful, AdditionalParams: parse(l.t, `{"delete_pvc": true}`)})
-	}, false},
+	}, false, ""},
 	{"terminate manifests", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
-	}, false},
+	}, false, ""},
+	{"scale adopted charts", kubernetes.VimTypeV1, "", scaleWebs, false, "releases of helm, counted by a value"},
+	{"scale adopted manifests", kubernetes.VimTypeV2, "", scaleWebs, false, "manifests of kubectl"},
+	{"heal all of adopted manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
+	}, true, "manifests of kubectl"},
+	{"terminate adopted manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	}, false, "manifests of kubectl"},
+}
+
+func scaleWebs(l *lab, m *vnflcm.Manager) (string, error) {
+	return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"})
 }
 
 // open makes the lab, and the VNF if there is to be one: two of the web, one of the database.
 func (s scenario) open(t *testing.T) *lab {
 	t.Helper()
+	if s.adopted != "" {
+		l := adoptions[s.adopted].open(t)
+		if err := l.adopt(adoptions[s.adopted].params, ""); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
 	l := newLab(t, s.kind)
 	if s.before != "" {
 		l.instantiate("simple", s.before, vnflcm.ScaleInfo{AspectID: "webs", ScaleLevel: 1})

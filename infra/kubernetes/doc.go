@@ -46,6 +46,11 @@
 // (ErrRefused). Claims, Secrets and everything else stay. Terminating deletes claims only with additionalParams.delete_pvc, and
 // names what is left in a warning of the operation.
 //
+// # VNFs of another program
+//
+// Manager.Adopt takes over releases and manifests that another program has installed in one namespace (Driver.Adopt). It changes
+// nothing on the cluster; the first scaling changes only the number of pods.
+//
 // # When it fails
 //
 // Releases and objects have the id of the VNF instance as label vnfkit.io/vnf-instance. The driver does not change a release or

@@ -90,7 +90,10 @@ func New(cfg Config) *Driver {
 	return &Driver{cfg: cfg}
 }
 
-var _ vnflcm.InfraDriver = (*Driver)(nil)
+var (
+	_ vnflcm.InfraDriver = (*Driver)(nil)
+	_ vnflcm.Adopter     = (*Driver)(nil)
+)
 
 // Errors about reaching the VIM.
 var (
@@ -117,6 +120,7 @@ type work struct {
 	design  *design
 	cluster *kubeaccess.Cluster
 	objects *objects.Client
+	adopted adopted
 	helm    *helm // nil with manifests
 	closers []func()
 }
@@ -137,11 +141,15 @@ func (d *Driver) access(op *vnflcm.Operation) kubeaccess.Options {
 }
 
 func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *design) (*work, error) {
+	adopted, err := adoptedBy(ctx, op)
+	if err != nil {
+		return nil, err
+	}
 	cluster, err := kubeaccess.Open(ctx, op.VIM, d.access(op))
 	if err != nil {
 		return nil, err
 	}
-	w := &work{Driver: d, op: op, design: design, cluster: cluster, objects: objects.New(cluster), closers: []func(){cluster.Close}}
+	w := &work{Driver: d, op: op, design: design, cluster: cluster, objects: objects.New(cluster), adopted: adopted, closers: []func(){cluster.Close}}
 	if design.namespace == "" {
 		design.namespace = cmp.Or(cluster.DefaultNamespace, "default")
 	}

@@ -23,6 +23,9 @@ func (d *Driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer w.close()
+	if err := w.warnOfManagers(ctx); err != nil {
+		return err
+	}
 	if op.WholeVNF() {
 		return w.healAll(ctx)
 	}

@@ -212,7 +212,7 @@ func (w *work) formerNow(ctx context.Context) (former, error) {
 		if err != nil {
 			return was, err
 		}
-		if live == nil || w.helm == nil && live.GetLabels()[objects.Label] != w.op.InstanceID {
+		if live == nil || w.helm == nil && !w.owner().Owns(live) {
 			continue
 		}
 		was.Objects = append(was.Objects, m.Objects[i])

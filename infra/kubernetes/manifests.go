@@ -74,7 +74,9 @@ func (w *work) apply(ctx context.Context) error {
 	})
 }
 
-func (w *work) owner() objects.Owner { return objects.Owner{Instance: w.op.InstanceID} }
+func (w *work) owner() objects.Owner {
+	return objects.Owner{Instance: w.op.InstanceID, Adopted: w.adopted.uids()}
+}
 
 // objectsKey is the state key of the objects of the VNF.
 const objectsKey = "kubernetes/objects"

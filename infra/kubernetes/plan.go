@@ -15,18 +15,8 @@ import (
 // client has releases with the names of this VNF.
 func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
 	change, err := plannedChange(op)
-	design, faults := read(op)
-	err = errors.Join(err, faults, kubeaccess.Check(ctx, op.VIM, d.access(op)))
-	if design != nil {
-		for _, name := range design.unknown {
-			op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
-		}
-		err = errors.Join(err, d.checkHelm(op, design), op.CheckAddresses(repositoryAddresses, d.cfg.Allow.CheckHost))
-		if op.Kind == vnflcm.OpInstantiate {
-			err = errors.Join(err, design.syntax.err())
-		}
-	}
-	if err != nil {
+	design, faults := d.readChecked(ctx, op)
+	if err := errors.Join(err, faults); err != nil {
 		return change, err
 	}
 	w, err := d.connect(ctx, op, design)
@@ -43,6 +33,23 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 	return change, err
 }
 
+// readChecked reads a request, and reports every fault that shows without a look at the cluster.
+func (d *Driver) readChecked(ctx context.Context, op *vnflcm.Operation) (*design, error) {
+	design, err := read(op)
+	err = errors.Join(err, kubeaccess.Check(ctx, op.VIM, d.access(op)))
+	if design == nil {
+		return nil, err
+	}
+	for _, name := range design.unknown {
+		op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
+	}
+	err = errors.Join(err, d.checkHelm(op, design), op.CheckAddresses(repositoryAddresses, d.cfg.Allow.CheckHost))
+	if op.Kind == vnflcm.OpInstantiate {
+		err = errors.Join(err, design.syntax.err())
+	}
+	return design, err
+}
+
 func (d *Driver) checkHelm(op *vnflcm.Operation, design *design) error {
 	if !design.charts(op.VIM) {
 		return nil
@@ -57,16 +64,20 @@ func (w *work) checkNames(ctx context.Context) error {
 	for _, r := range w.design.releases {
 		_, err := w.find(ctx, r.name)
 		if errors.Is(err, ErrForeignRelease) {
-			path := "additionalParams." + r.path
-			if !w.design.version2 {
-				path += ".helmreleasename"
-			}
-			err = errors.Join(&vnflcm.ParamError{Path: path, Value: r.name, Reason: "is the name of a release in namespace " +
+			err = errors.Join(&vnflcm.ParamError{Path: w.design.namePath(r), Value: r.name, Reason: "is the name of a release in namespace " +
 				w.design.namespace + " that was not made for this VNF instance"}, err)
 		}
 		list = append(list, err)
 	}
 	return errors.Join(list...)
+}
+
+// namePath is the attribute that the name of a release comes from.
+func (d *design) namePath(r release) string {
+	if d.version2 {
+		return "additionalParams." + r.path
+	}
+	return "additionalParams." + r.path + ".helmreleasename"
 }
 
 // checkScale checks that the VDUs of the operation can be scaled.

@@ -14,14 +14,14 @@ import (
 )
 
 // find returns the newest revision of a release, nil if it does not exist, ErrForeignRelease if it does not belong to
-// the VNF. The label decides that, because every client can filter by it.
+// the VNF. The label decides that, because every client can filter by it. An adopted release gets the label with its first upgrade.
 func (w *work) find(ctx context.Context, name string) (*helmclient.Release, error) {
 	n := w.named(name)
 	r, err := w.helm.Status(ctx, n)
 	if errors.Is(err, helmclient.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil || r.Labels[objects.Label] == w.op.InstanceID {
+	if err != nil || r.Labels[objects.Label] == w.op.InstanceID || w.adopted.hasRelease(r) {
 		return r, err
 	}
 	ours, err := w.helm.List(ctx, helmclient.Filter{Namespace: n.Namespace, Labels: map[string]string{objects.Label: w.op.InstanceID}})

@@ -39,6 +39,11 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	if err != nil || len(refs) == 0 {
 		return vnflcm.Resources{}, err
 	}
+	return w.resources(ctx, refs)
+}
+
+// resources returns what the VNF with these objects consists of.
+func (w *work) resources(ctx context.Context, refs []objects.Ref) (vnflcm.Resources, error) {
 	pods, err := w.objects.Pods(ctx, refs)
 	if err != nil {
 		return vnflcm.Resources{}, err
@@ -46,7 +51,7 @@ func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Re
 	pods = slices.DeleteFunc(pods, func(p objects.Pod) bool { return p.Leaving || p.Finished() })
 	vnfcs, unmapped := w.vnfcs(pods)
 	for _, p := range unmapped {
-		op.Log.WarnContext(ctx, "a pod belongs to no VDU: give vdu_mapping, or the label "+labelVDU, "namespace", p.Namespace, "pod", p.Name,
+		w.op.Log.WarnContext(ctx, "a pod belongs to no VDU: give vdu_mapping, or the label "+labelVDU, "namespace", p.Namespace, "pod", p.Name,
 			"workload", p.Top.String())
 	}
 	ports, err := w.nodePorts(ctx, refs)

@@ -20,6 +20,9 @@ func (d *Driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer w.close()
+	if err := w.warnOfManagers(ctx); err != nil {
+		return err
+	}
 	if err := w.markLeaving(ctx); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer w.close()
+	if err := w.warnOfManagers(ctx); err != nil {
+		return err
+	}
 	if err := vnflcm.Do(ctx, op, "remove", "", w.removeAll); err != nil {
 		return err
 	}

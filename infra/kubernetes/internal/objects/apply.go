@@ -40,7 +40,7 @@ func (c *Client) Apply(ctx context.Context, objs []*Object, owner Owner) error {
 // none.
 func (c *Client) ours(ctx context.Context, r Ref, owner Owner) (*Object, error) {
 	there, err := c.Get(ctx, Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-	if there != nil && there.GetDeletionTimestamp() == nil && there.GetLabels()[Label] != owner.Instance {
+	if there != nil && there.GetDeletionTimestamp() == nil && !owner.Owns(there) {
 		return nil, fmt.Errorf("kubernetes: %s %w: remove it, or choose another name or namespace", r, ErrForeign)
 	}
 	return there, err

@@ -29,7 +29,7 @@ type DeleteOptions struct {
 }
 
 // Delete deletes objects in the reverse order of Apply, and waits until they and their pods no longer exist. It keeps
-// objects without the owner's label, unless their Ref has a UID, and objects with another UID. Deleting a definition
+// objects that the owner does not own, unless their Ref has a UID, and objects with another UID. Deleting a definition
 // deletes the objects of its kind. Objects that still exist when ctx ends are in the *StuckError.
 func (c *Client) Delete(ctx context.Context, refs []Ref, o DeleteOptions) error {
 	d := &deletion{Client: c, how: o, namespaces: map[string]bool{}}
@@ -109,7 +109,7 @@ func (d *deletion) toGo(ctx context.Context, refs []Ref) ([]Ref, error) {
 	}
 	var going []Ref
 	for i, o := range there {
-		if o != nil && (refs[i].UID != "" || d.how.Owner.Instance != "" && o.GetLabels()[Label] == d.how.Owner.Instance) {
+		if o != nil && (refs[i].UID != "" || d.how.Owner.Owns(o)) {
 			going = append(going, RefOf(o))
 		}
 	}

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,14 @@ type Object = unstructured.Unstructured
 // Owner is the VNF instance that objects belong to.
 type Owner struct {
 	Instance string // id of the VNF instance
+	// Adopted are the objects that another program has made for the VNF. They have no label until Apply applies them.
+	Adopted []types.UID
+}
+
+// Owns reports whether an object belongs to the owner.
+func (w Owner) Owns(o *Object) bool {
+	of := o.GetLabels()[Label]
+	return w.Instance != "" && (of == w.Instance || of == "" && slices.Contains(w.Adopted, o.GetUID()))
 }
 
 // Ref names an object. If UID is set, it means exactly the object with that UID, and no later one with the same name.

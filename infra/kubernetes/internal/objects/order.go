@@ -9,7 +9,7 @@ import (
 // ranks lists kinds in the order of their dependencies. Kinds in no rank are at restRank, since a workload may serve
 // them; kinds that change or block other objects come last.
 var ranks = [][]schema.GroupKind{
-	{{Kind: "Namespace"}},
+	{namespaceKind},
 	{crdKind},
 	{{Group: "storage.k8s.io", Kind: "StorageClass"}, {Group: "scheduling.k8s.io", Kind: "PriorityClass"}, {Group: "node.k8s.io", Kind: "RuntimeClass"},
 		{Group: "networking.k8s.io", Kind: "IngressClass"}, {Kind: "ResourceQuota"}, {Kind: "LimitRange"}, {Group: "k8s.cni.cncf.io", Kind: "NetworkAttachmentDefinition"}},
@@ -29,7 +29,10 @@ var ranks = [][]schema.GroupKind{
 
 const rbac = "rbac.authorization.k8s.io"
 
-var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+var (
+	namespaceKind = schema.GroupKind{Kind: "Namespace"}
+	crdKind       = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+)
 
 var restRank = slices.IndexFunc(ranks, func(kinds []schema.GroupKind) bool { return kinds == nil })
 
