@@ -55,7 +55,7 @@ func dockerRegistry(t *testing.T, parts kube.Parts, at netip.Addr, sections, opt
 func TestRegistryContract(t *testing.T) {
 	t.Parallel()
 	server := dockerRegistry(t, needParts(t, "registry"), netip.MustParseAddr("127.0.0.1"), fmt.Sprintf("storage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\n", t.TempDir()), "")
-	proves(t, "internal/kubesim/distribution", "^TestContract$", "VNFKIT_REGISTRY=http://"+server)
+	proves(t, "internal/kubesim/docker", "^TestRegistryContract$", "VNFKIT_REGISTRY=http://"+server)
 }
 
 // TestDockerContract: Docker Engine gives the answers of the simulated one.

@@ -4,8 +4,9 @@
 //   - kubeapi, kubectl, helm: the API of a Kubernetes cluster with its controllers, scheduler and kubelets; the programs kubectl and Helm
 //   - kubeadm, kubeadmconf: kubeadm; its arguments and configuration files
 //   - etcd, pki: members of etcd; certificates
-//   - docker, dockercli, containerd: images and containers of Docker Engine; its client; the programs and files of containerd
-//   - distribution, pull: the container registry; how runtimes reach one
+//   - docker, dockercli, containerd: images and containers of Docker Engine with the container registry; its client; the programs and files of
+//     containerd
+//   - pull: how runtimes reach a registry
 //   - balancer: programs and files of haproxy and keepalived
 //   - ansiblesim, kubespraysim: Ansible; the playbooks of kubespray, which reach the machines over SSH
 //   - program: what programs have in common: arguments, files, exit codes

@@ -12,7 +12,7 @@ import (
 
 // registry is what the registries on a machine with these files need.
 func (w *World) registry(files afero.Fs) docker.Registry {
-	return docker.Registry{Files: files, Now: w.nowFunc, Making: &w.making, Passwords: &w.passwords}
+	return docker.Registry{Files: files, Now: w.nowFunc, Making: &w.making, Passwords: &w.passwords, Contents: &w.contents}
 }
 
 // running finds a container that still serves, and what it serves from. The files are those of the machine.

@@ -34,6 +34,7 @@ type World struct {
 	missing      []string   // packages
 	making       sync.Mutex // directories of registries
 	passwords    sync.Map   // those that were right, hashed with what they were compared to
+	contents     sync.Map   // of registries, by the id of the container
 	observed     func(machine, method, path string)
 	certificates map[string]tls.Certificate // of API servers, by machine, cluster and node name
 	ends         map[string]time.Time       // ends of certificates, by the text of their file

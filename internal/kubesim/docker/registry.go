@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/afero"
 	"golang.org/x/crypto/bcrypt"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/distribution"
 	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 )
 
@@ -25,6 +24,7 @@ type Registry struct {
 	Now       func() time.Time
 	Making    *sync.Mutex // held while a directory is made
 	Passwords *sync.Map   // those that were right, hashed with what they were compared to
+	Contents  *sync.Map   // of containers, by id
 }
 
 // Launch runs the program of a container once.
@@ -169,9 +169,22 @@ func (r Registry) logged(level, format string, args ...any) string {
 
 // ServeHTTP answers a request to a container that runs.
 func (r Registry) ServeHTTP(k *Container, out http.ResponseWriter, in *http.Request) {
-	if !r.authorized(k, in) {
-		distribution.Refuse(out, k.Env["REGISTRY_AUTH_HTPASSWD_REALM"])
-		return
+	switch {
+	case !r.authorized(k, in):
+		out.Header().Set("WWW-Authenticate", fmt.Sprintf("Basic realm=%q", k.Env["REGISTRY_AUTH_HTPASSWD_REALM"]))
+		http.Error(out, `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, http.StatusUnauthorized)
+	case in.Method == http.MethodDelete && k.Env["REGISTRY_STORAGE_DELETE_ENABLED"] != "true":
+		out.WriteHeader(http.StatusMethodNotAllowed)
+	default:
+		r.contentOf(k).ServeHTTP(out, in)
 	}
-	distribution.Store{Files: r.Files, Making: r.Making, Root: k.content(), Deletes: k.Env["REGISTRY_STORAGE_DELETE_ENABLED"] == "true"}.ServeHTTP(out, in)
+}
+
+// contentOf returns the content of a container, which it reads once: uploads take several requests.
+func (r Registry) contentOf(k *Container) *content {
+	if c, known := r.Contents.Load(k.ID); known {
+		return c.(*content)
+	}
+	c, _ := r.Contents.LoadOrStore(k.ID, newContent(r.Files, r.Making, k.content()))
+	return c.(*content)
 }

@@ -2,8 +2,8 @@ package dockercli
 
 import (
 	"fmt"
+	"strings"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/distribution"
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
@@ -22,7 +22,7 @@ func (c *Client) run(args []string) error {
 	return c.On(func(e Engine) error {
 		found := e.Image(ref)
 		switch other := e.Container(k.Name); {
-		case found == nil && distribution.IsDigest(ref):
+		case found == nil && strings.HasPrefix(ref, "sha256:"):
 			return program.ExitError{Code: 125, Message: "docker: Error response from daemon: No such image: " + ref + ".\nSee 'docker run --help'."}
 		case found == nil:
 			return program.ExitError{Code: 125, Message: fmt.Sprintf("Unable to find image '%s' locally\nkubesim: docker run does not pull", docker.Tagged(ref))}

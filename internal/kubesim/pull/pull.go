@@ -1,5 +1,5 @@
 // Package pull simulates how container runtimes reach registries: by HTTP or TLS, with a CA and a password. A Registry answers without a
-// program; any other address leads to a machine, on which Docker may run the registry of package distribution. It does not know redirects
+// program; any other address leads to a machine, on which Docker may run the registry of package docker. It does not know redirects
 // and bearer tokens.
 package pull
 
