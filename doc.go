@@ -56,7 +56,7 @@
 //
 //	go run ./examples/quickstart
 //
-// tosca, sshexec and helmclient import nothing of this module but their own subpackages, and vnflcm imports only tosca; none
-// of these links an SDK of a cloud. A driver needs vnflcm: a Manager calls it, or hookrun in a program that has the
+// Beside leaves such as internal/mask, tosca, sshexec and helmclient import nothing of this module but their own subpackages,
+// and vnflcm imports only tosca; none of these links an SDK of a cloud. A driver needs vnflcm: a Manager calls it, or hookrun in a program that has the
 // lifecycle itself.
 package vnfkit

@@ -1,6 +1,10 @@
 package helmclient
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
+)
 
 // Password is a secret that prints and marshals as ***. Clients pass it to Helm in a file or on standard input, never
 // on a command line.
@@ -30,5 +34,5 @@ func (p Password) masked() string {
 	if p.IsZero() {
 		return ""
 	}
-	return "***"
+	return mask.Text
 }

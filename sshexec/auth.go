@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // Auth is one credential. Make it with [Password], [PrivateKey], [PrivateKeyFile], [Certificate], [Agent] or
@@ -176,22 +178,20 @@ func SudoPassword(password string) Sudo { return Sudo{secret: &password} }
 // to list; without it the command continues. The file may set use_pty.
 func SudoListed() Sudo { return Sudo{listed: true} }
 
-const masked = "***"
-
 // Format prints *** for every verb.
-func (Auth) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(masked)) }
+func (Auth) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(mask.Text)) }
 
 // MarshalText returns ***, which covers JSON, YAML and slog.
-func (Auth) MarshalText() ([]byte, error) { return []byte(masked), nil }
+func (Auth) MarshalText() ([]byte, error) { return []byte(mask.Text), nil }
 
 // UnmarshalText always fails: a credential cannot come back from ***.
 func (*Auth) UnmarshalText([]byte) error { return errMasked }
 
 // Format prints *** for every verb.
-func (Sudo) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(masked)) }
+func (Sudo) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(mask.Text)) }
 
 // MarshalText returns ***, which covers JSON, YAML and slog.
-func (Sudo) MarshalText() ([]byte, error) { return []byte(masked), nil }
+func (Sudo) MarshalText() ([]byte, error) { return []byte(mask.Text), nil }
 
 // UnmarshalText always fails: a password cannot come back from ***.
 func (*Sudo) UnmarshalText([]byte) error { return errMasked }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // Shell is raw shell text. It is not quoted: use it for constant text only. Values belong in Argv or Env.
@@ -68,4 +70,4 @@ func (c Command) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text()
 // MarshalText returns what Format prints, which covers JSON and slog.
 func (c Command) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
 
-func (c Command) text() string { return c.shown(newMasker(c.Secrets...)) }
+func (c Command) text() string { return c.shown(mask.New(c.Secrets...)) }

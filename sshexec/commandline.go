@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // frame replaces itself by the command. First it reports its process id and, from /proc, its process group, on standard output
@@ -39,11 +41,11 @@ type invocation struct {
 	prompt string // what sudo asks with; "" when it must not ask
 	marker string // what frame says when it has begun
 	shown  string // the command for people, masked
-	masker masker
+	masker *mask.Masker
 }
 
 func (h *Host) invocation(c Command) (invocation, error) {
-	inv := invocation{masker: newMasker(h.secrets(c)...), marker: "sshexec-" + rand.Text()}
+	inv := invocation{masker: mask.New(h.secrets(c)...), marker: "sshexec-" + rand.Text()}
 	inv.shown = c.shown(inv.masker)
 	if err := c.validate(); err != nil {
 		return inv, err
@@ -160,21 +162,21 @@ func doing(what, path string) string { return what + " " + shellescape.Quote(pat
 
 // shown returns the command for people. Words are masked before they are
 // quoted: quoting changes how a secret looks.
-func (c Command) shown(m masker) string {
+func (c Command) shown(m *mask.Masker) string {
 	if c.does != "" {
-		return m.mask(c.does)
+		return m.Mask(c.does)
 	}
 	if c.Shell != "" {
-		return m.mask(string(c.Shell))
+		return m.Mask(string(c.Shell))
 	}
 	words := make([]string, len(c.Argv))
 	for i, arg := range c.Argv {
-		words[i] = m.mask(arg)
-		if words[i] != masked {
+		words[i] = m.Mask(arg)
+		if words[i] != mask.Text {
 			words[i] = shellescape.Quote(words[i])
 		}
 	}
-	return m.mask(strings.Join(words, " "))
+	return m.Mask(strings.Join(words, " "))
 }
 
 // secrets returns the texts to mask: Command.Secrets and the passwords of the target. A password that equals the user's

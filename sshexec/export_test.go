@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // CommandLine returns the exact line for c, and the data sent before its standard input. Random words are replaced by
@@ -27,17 +29,17 @@ func CommandLine(h *Host, c Command) (line, env string, err error) {
 var Frame = shellescape.Quote(frame)
 
 // Mask masks secrets in text.
-func Mask(text string, secrets ...string) string { return newMasker(secrets...).mask(text) }
+func Mask(text string, secrets ...string) string { return mask.New(secrets...).Mask(text) }
 
 // Tail returns what an error says about a command that wrote text.
 func Tail(text string, step int, secrets ...string) string {
-	t := &tail{masker: newMasker(secrets...)}
+	t := newTail(mask.New(secrets...))
 	for len(text) > 0 {
 		n := min(step, len(text))
 		_, _ = t.Write([]byte(text[:n]))
 		text = text[n:]
 	}
-	return t.text()
+	return t.String()
 }
 
 // SendOnly sends content by SFTP as Upload does, and has nothing compared.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 const (
@@ -132,8 +134,8 @@ func (g *gate) hasBegun() bool {
 }
 
 // printed returns the end of what came before the command, masked.
-func (g *gate) printed(m masker) string {
-	end := &tail{masker: m}
+func (g *gate) printed(m *mask.Masker) string {
+	end := newTail(m)
 	_, _ = end.Write(g.held)
-	return end.text()
+	return end.String()
 }

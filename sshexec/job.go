@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // Sentinels of jobs, found with errors.Is.
@@ -36,7 +38,7 @@ type Job struct {
 	shown string // what errors call the command
 	grace time.Duration
 	// masker hides the secrets of the command, if the handle knows them.
-	masker masker
+	masker *mask.Masker
 }
 
 // Job returns a handle of the job of this name and this user of the host: "" is the login user, "root" is root. It
@@ -46,11 +48,11 @@ func (h *Host) Job(name, user string) *Job {
 }
 
 func (h *Host) job(name string, c Command, user string) *Job {
-	j := &Job{host: h, name: name, user: user, grace: c.Grace, masker: newMasker(h.secrets(c)...)}
+	j := &Job{host: h, name: name, user: user, grace: c.Grace, masker: mask.New(h.secrets(c)...)}
 	if j.grace <= 0 {
 		j.grace = defaultGrace
 	}
-	j.shown = j.masker.mask(fmt.Sprintf("job %q", name))
+	j.shown = j.masker.Mask(fmt.Sprintf("job %q", name))
 	return j
 }
 
@@ -59,7 +61,7 @@ func (j *Job) Name() string { return j.name }
 
 // fail names host and job in an error.
 func (j *Job) fail(err error) error {
-	return j.host.fail(fmt.Errorf("%s: %w", j.masker.mask(fmt.Sprintf("job %q", j.name)), err))
+	return j.host.fail(fmt.Errorf("%s: %w", j.masker.Mask(fmt.Sprintf("job %q", j.name)), err))
 }
 
 // as makes c a command of the job's user.
@@ -76,6 +78,6 @@ func (j *Job) script(ctx context.Context, does, script string, args []string, st
 	return j.host.Exec(ctx, j.as(Command{
 		Argv:  append([]string{"/bin/sh", "-c", script, "sh"}, args...),
 		Stdin: stdin, Stdout: stdout, Grace: time.Second,
-		does: j.masker.mask(fmt.Sprintf("%s job %q", does, j.name)),
+		does: j.masker.Mask(fmt.Sprintf("%s job %q", does, j.name)),
 	}))
 }

@@ -72,13 +72,13 @@ func (j *Job) Wait(ctx context.Context) error {
 		if s.State != JobEnded || s.Code == 0 {
 			return true, unfinished(j, s)
 		}
-		said := &tail{masker: j.masker}
+		said := newTail(j.masker)
 		// One byte more than tail keeps, so that tail notices that output was cut.
-		from := max(0, s.Size-int64(tailBytes+j.masker.longest()+1))
+		from := max(0, s.Size-int64(tailBytes+j.masker.Longest()+1))
 		if _, err := j.await(ctx, from, 0, said); err != nil {
 			return false, err
 		}
-		return true, &ExitError{Host: j.host.target.Name, Command: j.shown, Code: s.Code, Stderr: said.text()}
+		return true, &ExitError{Host: j.host.target.Name, Command: j.shown, Code: s.Code, Stderr: said.String()}
 	})
 }
 

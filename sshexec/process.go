@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // process is a command on its way.
@@ -21,7 +23,7 @@ type process struct {
 	input   io.WriteCloser
 	output  *gate // of standard output
 	gate    *gate // of standard error
-	stderr  *tail
+	stderr  *mask.Tail
 	sudo    *sudoSays     // of a command that sudo runs itself; else nil
 	outlets []*outlet     // of standard output, of standard error with the gate, and of the caller's Stderr
 	wanted  bool          // the caller reads standard output
@@ -32,7 +34,7 @@ type process struct {
 
 func newProcess(h *Host, inv invocation, s session) *process {
 	return &process{
-		host: h, inv: inv, session: s, stderr: &tail{masker: inv.masker},
+		host: h, inv: inv, session: s, stderr: newTail(inv.masker),
 		done: make(chan error, 1), fed: make(chan struct{}),
 	}
 }
@@ -162,7 +164,7 @@ func (r *process) result(err error) error {
 	case !begun && r.inv.sudo && signal == "":
 		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, lastLine(r.printed())))
 	case refused:
-		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, r.inv.masker.mask(said)))
+		return r.host.fail(fmt.Errorf("%s: %w: %s", r.inv.shown, ErrSudo, r.inv.masker.Mask(said)))
 	case !begun && err == nil:
 		return r.host.fail(fmt.Errorf("%s: %w: it printed %q and exited", r.inv.shown, errNoShell, lastLine(r.printed())))
 	case err == nil && r.wanted && !r.output.hasBegun():
@@ -170,7 +172,7 @@ func (r *process) result(err error) error {
 	case err == nil:
 		return nil
 	}
-	said = r.stderr.text()
+	said = r.stderr.String()
 	if !begun { // from the login shell: it could not run /bin/sh
 		said = r.printed()
 	}

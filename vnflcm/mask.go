@@ -1,23 +1,20 @@
 package vnflcm
 
 import (
-	"encoding/json"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // masker replaces known secrets in texts that may quote them: errors of commands, events. It is the second defence; the
 // first is that secrets are not put into texts. How much of a text it replaces depends on how distinctive a secret is:
 // a password "ansible" must not make every message about Ansible unreadable, and the gaps must not reveal the password.
-type masker struct {
-	forms map[string]distinctness
-	order []string // the keys of forms
-}
+type masker struct{ known *mask.Masker }
 
 // distinctness says where in a text a secret is replaced.
 type distinctness int
@@ -31,9 +28,6 @@ const (
 	// A distinctive value is replaced everywhere, also within longer words.
 	distinctive
 )
-
-// shortestLine of a secret of several lines (a private key) that is masked alone: outputs are cut into lines.
-const shortestLine = 8
 
 // ordinaryWords are words of eight letters and more that texts about VNFs are full of, and that serve as passwords in
 // laboratories. Shorter words need no list.
@@ -73,47 +67,10 @@ func distinctnessOf(secret string) distinctness {
 }
 
 func newMasker(secrets []string) *masker {
-	m := &masker{forms: map[string]distinctness{}}
-	add := func(s string) {
-		distinct := distinctnessOf(s)
-		for _, form := range quoted(s) {
-			m.forms[form] = max(m.forms[form], distinct)
-		}
-	}
-	slices.Sort(secrets)
-	for _, s := range slices.Compact(secrets) {
-		if utf8.RuneCountInString(s) < 2 {
-			continue // no text that has the letter shows anything
-		}
-		add(s)
-		if trimmed := strings.TrimSpace(s); len(trimmed) > 1 {
-			add(trimmed)
-		}
-		lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' })
-		for _, line := range lines {
-			if len(lines) > 1 && len(line) >= shortestLine {
-				add(line)
-			}
-		}
-	}
-	m.order = sortedKeys(m.forms)
-	return m
-}
-
-// quoted returns a secret as plain text and in the usual quoted forms.
-func quoted(s string) []string {
-	if s == "" {
-		return nil
-	}
-	var plainJSON strings.Builder
-	e := json.NewEncoder(&plainJSON)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always encodes
-	asJSON, _ := json.Marshal(s)
-	asGo := strconv.Quote(s)
-	inner := strings.TrimSpace(plainJSON.String())
-	return []string{s, string(asJSON[1 : len(asJSON)-1]), inner[1 : len(inner)-1], asGo[1 : len(asGo)-1],
-		strings.ReplaceAll(s, `'`, `'"'"'`), strings.ReplaceAll(s, `'`, `'\''`), url.QueryEscape(s), url.PathEscape(s)}
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool {
+		return utf8.RuneCountInString(s) < 2 // no text that has the letter shows anything
+	})
+	return &masker{mask.New(secrets...)}
 }
 
 func (m *masker) apply(text string) string { return m.applyExcept(text, nil) }
@@ -157,51 +114,31 @@ func paramPaths(err error) (paths []string) {
 	return paths
 }
 
-// span is a part of a text.
-type span struct{ from, to int }
-
-func occurrences(text, part string) (found []span) {
+// occurrences returns the ranges of a text where part stands.
+func occurrences(text, part string) (found []mask.Span) {
 	for at := 0; part != ""; {
 		i := strings.Index(text[at:], part)
 		if i < 0 {
 			break
 		}
-		found = append(found, span{at + i, at + i + len(part)})
+		found = append(found, mask.Span{Start: at + i, End: at + i + len(part)})
 		at += i + len(part)
 	}
 	return found
 }
 
-// cover replaces every stretch of text that is covered by secrets and not by names. Secrets may overlap in it:
-// replacing them one after the other would leave the rest of the second.
+// cover replaces every stretch of text that is covered by secrets and not by names.
 func (m *masker) cover(text string, names []string) string {
-	var spans, readable []span
+	var readable []mask.Span
 	for _, name := range names {
 		if name != "" {
 			readable = append(readable, occurrences(text, name+": ")...)
 		}
 	}
-	for _, form := range m.order {
-		for _, s := range occurrences(text, form) {
-			inName := slices.ContainsFunc(readable, func(r span) bool { return r.from <= s.from && s.to <= r.to })
-			if !inName && m.forms[form].shows(text, s) {
-				spans = append(spans, s)
-			}
-		}
-	}
-	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
-	var out strings.Builder
-	done := 0
-	for i := 0; i < len(spans); {
-		whole := spans[i]
-		for i++; i < len(spans) && spans[i].from <= whole.to; i++ {
-			whole.to = max(whole.to, spans[i].to)
-		}
-		out.WriteString(text[done:whole.from] + Mask)
-		done = whole.to
-	}
-	out.WriteString(text[done:])
-	return out.String()
+	return m.known.MaskIf(text, func(secret string, at mask.Span) bool {
+		inName := slices.ContainsFunc(readable, func(r mask.Span) bool { return r.Start <= at.Start && at.End <= r.End })
+		return !inName && distinctnessOf(secret).shows(text, at)
+	})
 }
 
 // label matches the text before a value that announces a secret: password: x, "token": "x", secret=x, -p x.
@@ -215,10 +152,10 @@ var attached = regexp.MustCompile(`(?:^|[\s"'])-p$`)
 const longestLabel = 80
 
 // shows reports whether a secret is disclosed where its letters are found in a text.
-func (d distinctness) shows(text string, at span) bool {
-	before, after := text[:at.from], text[at.to:]
-	first, _ := utf8.DecodeRuneInString(text[at.from:])
-	last, _ := utf8.DecodeLastRuneInString(text[:at.to])
+func (d distinctness) shows(text string, at mask.Span) bool {
+	before, after := text[:at.Start], text[at.End:]
+	first, _ := utf8.DecodeRuneInString(text[at.Start:])
+	last, _ := utf8.DecodeLastRuneInString(text[:at.End])
 	previous, _ := utf8.DecodeLastRuneInString(before)
 	next, size := utf8.DecodeRuneInString(after)
 	joinedBefore := wordRune(first) && wordRune(previous) && !attached.MatchString(before[max(0, len(before)-3):])

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // master is a machine that has helm.
@@ -84,7 +85,7 @@ func (m *master) run(ctx context.Context, c command) ([]byte, error) {
 	}
 	argv := append([]string{"/bin/sh", "-c", frame, "sh", m.dir, made, m.kubeconfig, c.lock, fmt.Sprint(c.wait)}, m.arguments(c.argv)...)
 	var stdout output
-	stderr := tail{}
+	stderr := mask.Tail{Masker: mask.New(c.secrets...), Most: tailBytes}
 	err := m.runner.Run(ctx, argv, c.stdin, &stdout, &stderr)
 	if err == nil && stdout.full {
 		return nil, fmt.Errorf("helm: %s: %s printed more than %d MiB", m.name, c.verb(), maxOutput>>20)
@@ -93,7 +94,7 @@ func (m *master) run(ctx context.Context, c command) ([]byte, error) {
 		return stdout.Bytes(), nil
 	}
 	if code, ran := exitCode(err); ran {
-		return stdout.Bytes(), &failure{master: m.name, verb: c.verb(), code: code, stderr: masked(stderr.String(), c.secrets), ctx: context.Cause(ctx)}
+		return stdout.Bytes(), &failure{master: m.name, verb: c.verb(), code: code, stderr: stderr.String(), ctx: context.Cause(ctx)}
 	}
 	return stdout.Bytes(), &lost{master: m.name, err: err, ctx: context.Cause(ctx)}
 }
@@ -146,25 +147,5 @@ func (e *lost) Unwrap() []error {
 	return []error{e.err, helmclient.ErrUnreachable}
 }
 
-// tail keeps the last bytes that are written.
-type tail struct{ kept []byte }
-
+// tailBytes bounds how much standard error a failure carries.
 const tailBytes = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p[max(0, len(p)-tailBytes):]...)
-	t.kept = t.kept[max(0, len(t.kept)-tailBytes):]
-	return len(p), nil
-}
-
-func (t *tail) String() string { return strings.ToValidUTF8(string(t.kept), "") }
-
-// masked replaces secrets in the output of a program.
-func masked(text string, secrets []string) string {
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "***")
-		}
-	}
-	return text
-}

@@ -1,10 +1,14 @@
 package ansible
 
-import "io"
+import (
+	"io"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
+)
 
 // Read reads the output of a run, in pieces of this many bytes, and returns the recap.
 func Read(text []byte, piece int, secrets []string, output io.Writer, observe func(Event)) map[string]HostRecap {
-	m := newMasker(secrets)
+	m := mask.New(secrets...)
 	r := newReading(observe, m)
 	l := newLines(r, Play{Output: output}.output(m))
 	for len(text) > 0 {

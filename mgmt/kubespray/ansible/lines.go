@@ -3,6 +3,8 @@ package ansible
 import (
 	"bytes"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // maxLine bounds a line of output. The recap of ten thousand hosts is one line of 1.5 MB.
@@ -20,7 +22,7 @@ const (
 // lines splits the output of a run into lines and passes them to the reader of the callback that the first line names.
 type lines struct {
 	reading *reading
-	output  *maskWriter // nil discards the output
+	output  *mask.Writer // nil discards the output
 	begun   bool
 	jsonl   bool
 	text    textReader
@@ -28,7 +30,7 @@ type lines struct {
 	dropped bool // the line was too long, and its rest was dropped
 }
 
-func newLines(r *reading, output *maskWriter) *lines {
+func newLines(r *reading, output *mask.Writer) *lines {
 	return &lines{reading: r, output: output, text: textReader{reading: r}}
 }
 
@@ -101,6 +103,6 @@ func (l *lines) end() {
 	l.text.end()
 	l.reading.end()
 	if l.output != nil {
-		l.output.end()
+		l.output.EndLine()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
 // Bounds of what is stored of a run besides its counts. The hosts of a playbook may print any amount of text.
@@ -20,7 +22,7 @@ const (
 // reading makes events of the output of a run. The readers of both callbacks call it.
 type reading struct {
 	observe func(Event)
-	masker  *masker
+	masker  *mask.Masker
 
 	play, task string
 	// held are failures that may still be ignored or rescued: neither the JSON lines nor, for a rescued block, the text say
@@ -42,7 +44,7 @@ type reading struct {
 	spoken    string // the last line that is not empty
 }
 
-func newReading(observe func(Event), m *masker) *reading {
+func newReading(observe func(Event), m *mask.Masker) *reading {
 	if observe == nil {
 		observe = func(Event) {}
 	}
@@ -78,7 +80,7 @@ func (r *reading) result(e Event) {
 	if e.Task == "" {
 		e.Task = r.task
 	}
-	e.Message = clean(r.masker.mask(e.Message), maxText)
+	e.Message = clean(r.masker.Mask(e.Message), maxText)
 	if !e.failure() {
 		r.tell(e)
 		return
@@ -154,7 +156,7 @@ func (r *reading) tell(e Event) {
 
 // say stores a line for error messages.
 func (r *reading) say(line string) {
-	line = clean(r.masker.mask(line), maxName)
+	line = clean(r.masker.Mask(line), maxName)
 	if strings.TrimSpace(line) == "" {
 		return
 	}
@@ -177,7 +179,7 @@ func (r *reading) said() string {
 // callbacks prints it.
 func (r *reading) name(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(clean(r.masker.mask(text), maxName))
+	return strings.TrimSpace(clean(r.masker.Mask(text), maxName))
 }
 
 // clean removes control characters, which could command a terminal, and bounds the length.

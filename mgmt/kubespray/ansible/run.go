@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/vnfkit/vnfkit/internal/mask"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -49,7 +50,7 @@ func (s Server) Run(ctx context.Context, p Play, observe func(Event)) (*Result, 
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	m := newMasker(append([]string{p.Vault.Reveal()}, p.Secrets...))
+	m := mask.New(append([]string{p.Vault.Reveal()}, p.Secrets...)...)
 	job, err := s.start(ctx, p)
 	if err != nil {
 		return nil, s.interrupted(ctx, p, "", err)
@@ -65,15 +66,15 @@ func (s Server) Run(ctx context.Context, p Play, observe func(Event)) (*Result, 
 }
 
 // output returns the masking writer for p.Output, nil if there is none.
-func (p Play) output(m *masker) *maskWriter {
+func (p Play) output(m *mask.Masker) *mask.Writer {
 	if p.Output == nil {
 		return nil
 	}
-	return &maskWriter{to: p.Output, masker: m}
+	return m.NewWriter(p.Output)
 }
 
 // follow reads the output of the run from its beginning to its end. It also returns the task that was running last.
-func (s Server) follow(ctx context.Context, job *sshexec.Job, p Play, r *reading, output *maskWriter) (*Result, string, error) {
+func (s Server) follow(ctx context.Context, job *sshexec.Job, p Play, r *reading, output *mask.Writer) (*Result, string, error) {
 	l := newLines(r, output)
 	_, err := job.Follow(ctx, l, 0)
 	if err == nil || errors.Is(err, sshexec.ErrJobLost) {
@@ -124,7 +125,7 @@ func (s Server) succeeded(ctx context.Context, job *sshexec.Job, p Play, status 
 	if status.State != sshexec.JobEnded || status.Code != 0 {
 		return false
 	}
-	_, _, err := s.follow(ctx, job, p, newReading(nil, newMasker(nil)), nil)
+	_, _, err := s.follow(ctx, job, p, newReading(nil, mask.New()), nil)
 	_, failed := errors.AsType[*Error](err)
 	return !failed
 }

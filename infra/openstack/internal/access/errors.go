@@ -14,6 +14,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/internal/mask"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
@@ -151,12 +152,7 @@ func later(status int) bool {
 }
 
 func (id *identity) mask(text, token string) string {
-	for _, secret := range []string{id.Password, id.CredentialSecret, id.Token, token} {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, vnflcm.Mask)
-		}
-	}
-	return text
+	return mask.New(id.Password, id.CredentialSecret, id.Token, token).Mask(text)
 }
 
 func plainURL(text string) string {
