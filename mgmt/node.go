@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"time"
@@ -20,9 +19,9 @@ import (
 // Node is a machine of the VNF that a driver works on.
 type Node struct {
 	vnflcm.VNFC
-	HostName string     // as HostName makes it
-	IP       netip.Addr // address for the other nodes
-	SSH      *sshexec.Host
+	HostName string        // as HostName makes it
+	IP       netip.Addr    // address for the other nodes
+	SSH      *sshexec.Host // as the login user; as root: Root
 }
 
 // Access says how a group of machines is reached: those that have the connection point CP.
@@ -115,7 +114,7 @@ func (a Access) target(n Node, via *sshexec.Target, auth []sshexec.Auth, trust s
 // finished. What cloud-init reports of errors is logged as a warning.
 func (n Node) Reach(ctx context.Context, op *vnflcm.Operation, limit time.Duration) error {
 	return n.Do(ctx, op, "reach", limit, func(ctx context.Context) error {
-		complaints, err := linux.On(n.SSH).AwaitBoot(ctx)
+		complaints, err := n.Root().AwaitBoot(ctx)
 		if complaints != "" {
 			op.Log.WarnContext(ctx, "cloud-init reports errors", "host", n.HostName, "status", complaints)
 		}
@@ -123,10 +122,8 @@ func (n Node) Reach(ctx context.Context, op *vnflcm.Operation, limit time.Durati
 	})
 }
 
-// RunRoot runs a command on the node as root.
-func (n Node) RunRoot(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	return n.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Stdin: stdin, Stdout: stdout, Stderr: stderr})
-}
+// Root returns the operations on the node that run as root.
+func (n Node) Root() linux.Machine { return linux.AsRoot(n.SSH) }
 
 // HostName names a node by its role and its whole address, so that names collide only where addresses do:
 // worker-10-10-0-7. It is valid as a Kubernetes node name (RFC 1123).

@@ -103,7 +103,7 @@ func TestAccessNodes(t *testing.T) {
 			if text := fmt.Sprintf("%v %+v %#v %v", list[0], c.access, c.access, list); strings.Contains(text, "hunter2") {
 				t.Errorf("the password is printed: %s", text)
 			}
-			err = list[0].RunRoot(t.Context(), []string{"true"}, nil, nil, nil)
+			err = list[0].Root().Run(t.Context(), "true")
 			if !errors.Is(err, errDial) || dialed != c.dialed {
 				t.Errorf("dialed %q: %v", dialed, err)
 			}

@@ -3,13 +3,11 @@ package mgmt
 import (
 	"context"
 	"net"
-
-	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 // ReadRoot returns the content of a small file of the node, as root.
 func (n Node) ReadRoot(ctx context.Context, path string) ([]byte, error) {
-	return n.SSH.ReadFile(ctx, sshexec.File{Path: path, Root: true})
+	return n.Root().ReadFile(ctx, path)
 }
 
 // DialContext connects to an address as the node sees it, through its SSH connection: see sshexec.Host.

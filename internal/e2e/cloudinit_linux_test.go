@@ -99,7 +99,7 @@ func TestCloudInit(t *testing.T) {
 			must(t, err)
 			t.Cleanup(func() { must(t, host.Close()) })
 			target := targetOf(t, host)
-			machine := linux.On(newPool(t, sshexec.Options{}).Host(target))
+			machine := linux.AsRoot(newPool(t, sshexec.Options{}).Host(target))
 			complaints, err := machine.AwaitBoot(within(t, 5*time.Minute))
 			must(t, err)
 			if !strings.Contains(complaints, c.complaint) || c.complaint == "" && complaints != "" {

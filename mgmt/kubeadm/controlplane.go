@@ -6,7 +6,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -77,7 +76,7 @@ func initialised(ctx context.Context, e *environment, n mgmt.Node) (controlplane
 	if err := settle(ctx, e, n); err != nil {
 		return controlplane.Bootstrap{}, false, err
 	}
-	begun, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/admin.conf")
+	begun, err := n.Root().Succeeds(ctx, "test", "-e", "/etc/kubernetes/admin.conf")
 	if !begun || err != nil {
 		return controlplane.Bootstrap{}, false, err
 	}

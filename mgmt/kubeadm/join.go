@@ -9,7 +9,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -109,7 +108,7 @@ func isNode(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool)
 	if !found || err != nil || node.ControlPlane != controlPlane {
 		return false, err
 	}
-	return linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
+	return n.Root().Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 }
 
 // joinMasterNow removes what interrupted joins have left in etcd, notes that this one begins, and passes the turn on as soon as its

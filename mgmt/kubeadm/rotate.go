@@ -7,7 +7,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -86,7 +85,7 @@ func runKeepRegistries(ctx context.Context, e *environment, _ mgmt.Node) error {
 // they get the registries when they are healed. While rolling back nothing is probed, and the function ignores a node that
 // does not answer and a registry that refuses the old credentials. Otherwise the operation could not be rolled back.
 func runChangeRegistriesOf(ctx context.Context, e *environment, n mgmt.Node) error {
-	isNode, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
+	isNode, err := n.Root().Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 	if err == nil && !isNode {
 		e.op.Log.WarnContext(ctx, "the machine is no node and is not connected to the private registries", "host", n.HostName)
 		return nil

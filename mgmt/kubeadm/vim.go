@@ -9,7 +9,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/expiry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
-	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -109,7 +108,7 @@ func (e *environment) needsPassword(ctx context.Context) bool {
 		return true
 	}
 	for _, n := range e.controlPlane {
-		if n.SSH.Exec(ctx, sshexec.Command{Argv: []string{"sudo", "-n", "true"}}) != nil {
+		if needed, err := n.Root().NeedsPassword(ctx); needed || err != nil {
 			return true
 		}
 	}

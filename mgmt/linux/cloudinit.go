@@ -105,7 +105,7 @@ const hostsSetting = `grep -hs '^manage_etc_hosts:' /etc/cloud/cloud.cfg /etc/cl
 // HostsTemplate returns the file from which cloud-init writes /etc/hosts at every start of the machine, "" if it does
 // not: only the content of the template stays in /etc/hosts. It returns an error if the template is missing.
 func (m Machine) HostsTemplate(ctx context.Context) (name string, err error) {
-	settings, err := m.SSH.Output(ctx, sshexec.Command{Shell: hostsSetting, Root: true})
+	settings, err := m.Output(ctx, sshexec.Command{Shell: hostsSetting})
 	if err != nil || !rendersHosts(settings) {
 		return "", err
 	}

@@ -22,23 +22,13 @@ import (
 // machine is a simulated host with these files and programs.
 func machine(t *testing.T, content map[string]string, commands map[string]sshtest.Command) (linux.Machine, *sshtest.Host) {
 	t.Helper()
-	host, err := sshtest.New(sshtest.Config{Commands: commands})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := sshexec.NewPool(sshexec.Options{})
-	t.Cleanup(func() {
-		if err := errors.Join(pool.Close(), host.Close()); err != nil {
-			t.Error(err)
-		}
-	})
+	m, host := login(t, sshtest.Config{User: "ubuntu", Password: "ubuntu", Commands: commands}, sshexec.Sudo{})
 	for name, text := range content {
 		if err := errors.Join(host.FS().MkdirAll(path.Dir(name), 0o755), afero.WriteFile(host.FS(), name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return linux.On(pool.Host(sshexec.Target{Addr: host.Addr(), User: "ubuntu", Auth: []sshexec.Auth{sshexec.Password("ubuntu")},
-		HostKeys: sshexec.InsecureIgnoreHostKeys()})), host
+	return m, host
 }
 
 const bootResult = "/run/cloud-init/result.json"

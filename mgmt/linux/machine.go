@@ -9,15 +9,28 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// Machine is a host on which everything is done as root.
+// Machine is a host on which every operation runs as root: through sudo, unless the login user is root. If sudo refuses a command, the
+// error wraps sshexec.ErrSudo.
 type Machine struct{ SSH *sshexec.Host }
 
-// On returns the machine that is reached so.
-func On(host *sshexec.Host) Machine { return Machine{SSH: host} }
+// AsRoot returns the operations on a host that run as root.
+func AsRoot(host *sshexec.Host) Machine { return Machine{SSH: host} }
+
+// Exec runs a command as sshexec.Host.Exec does. Root is set, and User must be empty.
+func (m Machine) Exec(ctx context.Context, c sshexec.Command) error {
+	c.Root = true
+	return m.SSH.Exec(ctx, c)
+}
+
+// Output runs a command and returns its standard output, as sshexec.Host.Output does.
+func (m Machine) Output(ctx context.Context, c sshexec.Command) ([]byte, error) {
+	c.Root = true
+	return m.SSH.Output(ctx, c)
+}
 
 // Run runs a program. Its output appears only in the error.
 func (m Machine) Run(ctx context.Context, argv ...string) error {
-	return m.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true})
+	return m.Exec(ctx, sshexec.Command{Argv: argv})
 }
 
 // Succeeds runs a program and reports whether it ends with exit code 0. It returns false for the exit codes 1, 3 and 4
@@ -30,9 +43,14 @@ func (m Machine) Succeeds(ctx context.Context, argv ...string) (bool, error) {
 	return err == nil, err
 }
 
-// Read returns the content of a file; exists is false if the file does not exist.
+// ReadFile returns the content of a file, of at most 1 MiB. The error wraps fs.ErrNotExist if the file does not exist.
+func (m Machine) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	return m.SSH.ReadFile(ctx, sshexec.File{Path: name, Root: true})
+}
+
+// Read returns the content of a file, as ReadFile does; exists is false if the file does not exist.
 func (m Machine) Read(ctx context.Context, name string) (content []byte, exists bool, err error) {
-	content, err = m.SSH.ReadFile(ctx, sshexec.File{Path: name, Root: true})
+	content, err = m.ReadFile(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -47,4 +65,22 @@ func (m Machine) Write(ctx context.Context, name string, content []byte, mode fs
 // Remove removes files. Those that are not there are removed already.
 func (m Machine) Remove(ctx context.Context, names ...string) error {
 	return m.Run(ctx, append([]string{"rm", "-f", "--"}, names...)...)
+}
+
+// DownloadTree copies a directory of the machine into dir, as sshexec.Host.DownloadTree does.
+func (m Machine) DownloadTree(ctx context.Context, dir string, t sshexec.Tree) error {
+	t.Root = true
+	return m.SSH.DownloadTree(ctx, dir, t)
+}
+
+// askless succeeds if the login user is root, or becomes root without a password.
+const askless sshexec.Shell = `[ "$(id -u)" = 0 ] || sudo -n true`
+
+// NeedsPassword reports whether the login user can become root only with a password.
+func (m Machine) NeedsPassword(ctx context.Context) (bool, error) {
+	err := m.SSH.Exec(ctx, sshexec.Command{Shell: askless})
+	if _, refused := errors.AsType[*sshexec.ExitError](err); refused {
+		return true, nil
+	}
+	return false, err
 }

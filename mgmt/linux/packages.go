@@ -44,7 +44,7 @@ func (p Packages) Install(ctx context.Context, names ...string) error {
 	if err != nil {
 		return err
 	}
-	return aptFailure(p.SSH.Exec(ctx, p.install(names)), warnings)
+	return aptFailure(p.Exec(ctx, p.install(names)), warnings)
 }
 
 // LookUp returns an error if Install could not install these packages. It changes nothing but the package lists. The
@@ -54,7 +54,7 @@ func (p Packages) LookUp(ctx context.Context, names ...string) error {
 	if err != nil {
 		return err
 	}
-	err = p.SSH.Exec(ctx, p.install(names, "--simulate"))
+	err = p.Exec(ctx, p.install(names, "--simulate"))
 	if _, refused := errors.AsType[*sshexec.ExitError](err); !refused {
 		return err
 	}
@@ -68,7 +68,7 @@ func (p Packages) LookUp(ctx context.Context, names ...string) error {
 	if len(pinned) == 0 {
 		return err
 	}
-	offers, offersErr := p.SSH.Output(ctx, p.command(slices.Concat([]string{"apt-cache", "madison"}, pinned)))
+	offers, offersErr := p.Output(ctx, p.command(slices.Concat([]string{"apt-cache", "madison"}, pinned)))
 	if offersErr != nil {
 		return errors.Join(err, offersErr)
 	}
@@ -108,7 +108,7 @@ func (p Packages) update(ctx context.Context) (warnings string, err error) {
 	err = whenUnlocked(ctx, listed, func() error {
 		said = &Tail{Most: 64 << 10}
 		update.Stderr = said
-		return p.SSH.Exec(ctx, update)
+		return p.Exec(ctx, update)
 	})
 	return said.String(), aptFailure(err, "")
 }
@@ -122,7 +122,7 @@ func (p Packages) install(names []string, options ...string) sshexec.Command {
 // lock, but ends with 2 (dpkg(1), "Exit status").
 func (p Packages) repair(ctx context.Context) error {
 	repair := p.command([]string{"dpkg", "--force-confdef", "--force-confold", "--configure", "-a"})
-	return whenUnlocked(ctx, func(e *sshexec.ExitError) bool { return e.Code == 2 }, func() error { return p.SSH.Exec(ctx, repair) })
+	return whenUnlocked(ctx, func(e *sshexec.ExitError) bool { return e.Code == 2 }, func() error { return p.Exec(ctx, repair) })
 }
 
 // whenUnlocked repeats a program as long as another process holds the lock that it needs.
@@ -143,7 +143,7 @@ func whenUnlocked(ctx context.Context, locked func(*sshexec.ExitError) bool, pro
 func (p Packages) command(argv []string) sshexec.Command {
 	env := map[string]string{"DEBIAN_FRONTEND": "noninteractive", "NEEDRESTART_SUSPEND": "1"}
 	maps.Copy(env, p.Env)
-	return sshexec.Command{Argv: argv, Root: true, Env: env, Secrets: p.Secrets}
+	return sshexec.Command{Argv: argv, Env: env, Secrets: p.Secrets}
 }
 
 // aptFailure adds to the error of a program of the package system what explains it: the last line, which is all that

@@ -77,7 +77,7 @@ func (m Machine) awaitDevice(ctx context.Context, device string) error {
 // probeDevice returns the content of a disk: the type of its file system, other content, or "" for none. blkid ends
 // with 2 if it finds no content, silently, and also if it cannot open the disk (blkid(8)).
 func (m Machine) probeDevice(ctx context.Context, device string) (string, error) {
-	out, err := m.SSH.Output(ctx, sshexec.Command{Argv: []string{"blkid", "-p", "-o", "export", device}, Root: true})
+	out, err := m.Output(ctx, sshexec.Command{Argv: []string{"blkid", "-p", "-o", "export", device}})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 2 && !strings.Contains(exit.Stderr, "blkid: ") && len(out) == 0 {
 		return "", nil
 	}

@@ -18,7 +18,7 @@ import (
 type Balancer struct{ machine linux.Machine }
 
 // On returns the load balancer on a machine.
-func On(host *sshexec.Host) *Balancer { return &Balancer{machine: linux.On(host)} }
+func On(host *sshexec.Host) *Balancer { return &Balancer{machine: linux.AsRoot(host)} }
 
 // Install installs haproxy from packages of the distribution, unless it is installed. env is the environment of apt
 // (mgmt.Proxy.Environment).

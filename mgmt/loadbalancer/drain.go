@@ -94,7 +94,7 @@ func (b *Balancer) connections(ctx context.Context, targets []string) (int, erro
 		}
 		argv = append(argv, "dst", t)
 	}
-	err := b.machine.SSH.Exec(ctx, sshexec.Command{Argv: argv, Root: true, Stdout: c})
+	err := b.machine.Exec(ctx, sshexec.Command{Argv: argv, Stdout: c})
 	return c.n, err
 }
 

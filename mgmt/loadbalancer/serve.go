@@ -33,7 +33,7 @@ var processForm = regexp.MustCompile(`\("((?:[^"\\]|\\.)*)",pid=(\d+),fd=\d+\)`)
 
 // listeners lists the listening processes (ss(8)).
 func (b *Balancer) listeners(ctx context.Context) (listeners, error) {
-	out, err := b.machine.SSH.Output(ctx, sshexec.Command{Argv: []string{"ss", "-Htlnp"}, Root: true})
+	out, err := b.machine.Output(ctx, sshexec.Command{Argv: []string{"ss", "-Htlnp"}})
 	return parseListeners(string(out)), err
 }
 

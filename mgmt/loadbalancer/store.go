@@ -170,10 +170,10 @@ mv -f haproxy.cfg.vnfkit-new haproxy.cfg
 // the new configuration.
 func (b *Balancer) replace(ctx context.Context, expected string, conf, parts []byte) error {
 	input := slices.Concat(conf, parts)
-	err := b.machine.SSH.Exec(ctx, sshexec.Command{
+	err := b.machine.Exec(ctx, sshexec.Command{
 		Argv: []string{"flock", "-o", replaceLock, "sh", "-c", replaceScript, "sh",
 			expected, sum(input), strconv.Itoa(len(conf)), strconv.Itoa(len(conf) + 1)},
-		Stdin: bytes.NewReader(input), Root: true,
+		Stdin: bytes.NewReader(input),
 	})
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {

@@ -120,7 +120,7 @@ func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnf
 		if !wanted[n.ID] {
 			return nil
 		}
-		s := &site{Driver: d, op: op, p: p, ca: ca, node: n, machine: linux.On(n.SSH)}
+		s := &site{Driver: d, op: op, p: p, ca: ca, node: n, machine: n.Root()}
 		return s.build(ctx)
 	})
 }

@@ -39,8 +39,7 @@ func (s *site) docker(ctx context.Context, args ...string) (string, error) {
 }
 
 func (s *site) dockerWith(ctx context.Context, c sshexec.Command) (string, error) {
-	c.Root = true
-	out, err := s.node.SSH.Output(ctx, c)
+	out, err := s.machine.Output(ctx, c)
 	return strings.TrimSpace(string(out)), err
 }
 

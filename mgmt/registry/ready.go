@@ -137,8 +137,8 @@ func (s *site) condition(ctx context.Context) string {
 		state += ": " + found.State.Error
 	}
 	logs := linux.Tail{Most: 64 << 10} // more than is shown, so that secrets are masked before the text is cut
-	command := sshexec.Command{Argv: []string{"docker", "container", "logs", "--tail", "20", containerName}, Root: true, Stdout: &logs, Stderr: &logs}
-	if err := s.node.SSH.Exec(ctx, command); err != nil {
+	command := sshexec.Command{Argv: []string{"docker", "container", "logs", "--tail", "20", containerName}, Stdout: &logs, Stderr: &logs}
+	if err := s.machine.Exec(ctx, command); err != nil {
 		return state
 	}
 	const most = 4 << 10

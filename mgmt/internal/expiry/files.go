@@ -17,7 +17,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -66,7 +65,7 @@ func inspect(ctx context.Context, n mgmt.Node, names []string) (out []vnflcm.Cer
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, _, err := linux.On(n.SSH).Read(ctx, files[name])
+		text, _, err := n.Root().Read(ctx, files[name])
 		if err != nil {
 			return out, err
 		}
@@ -140,7 +139,7 @@ func KeepEtcdCA(ctx context.Context, op *vnflcm.Operation, nodes []mgmt.Node, fi
 	var faults []error
 	for _, n := range nodes {
 		for _, name := range files {
-			content, exists, err := linux.On(n.SSH).Read(ctx, name)
+			content, exists, err := n.Root().Read(ctx, name)
 			if faults = append(faults, err); !exists {
 				continue
 			}

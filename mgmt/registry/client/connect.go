@@ -19,7 +19,7 @@ import (
 // of another user; ErrNotConfigured if containerd is not configured to look for registries: then nothing has been
 // changed. It wraps ErrLogin, ErrUnknownAuthority or ErrPlainHTTP if that is the reason why Docker could not log in.
 func Connect(ctx context.Context, host *sshexec.Host, r Runtime, wanted Connections, open linux.Open) error {
-	c := &connector{machine: machine{linux.On(host)}, runtime: r, wanted: wanted, cas: map[string][]byte{}}
+	c := &connector{machine: machine{linux.AsRoot(host)}, runtime: r, wanted: wanted, cas: map[string][]byte{}}
 	var err error
 	if c.old, err = c.readRecord(ctx); err != nil {
 		return err

@@ -183,7 +183,7 @@ type containerdConfig struct {
 // containerdConfig asks containerd for its effective configuration, with all included files.
 func (m machine) containerdConfig(ctx context.Context) (containerdConfig, error) {
 	var c containerdConfig
-	out, err := m.SSH.Output(ctx, sshexec.Command{Argv: []string{"containerd", "config", "dump"}, Root: true})
+	out, err := m.Output(ctx, sshexec.Command{Argv: []string{"containerd", "config", "dump"}})
 	if err != nil {
 		return c, err
 	}

@@ -152,8 +152,7 @@ func (c *connector) awaitDaemon(ctx context.Context, add, remove []string) error
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		var known map[string]struct{ Secure bool }
-		out, err := c.SSH.Output(ctx, sshexec.Command{Root: true,
-			Argv: []string{"docker", "--config", loginDir, "info", "--format", "{{json .RegistryConfig.IndexConfigs}}"}})
+		out, err := c.Output(ctx, sshexec.Command{Argv: []string{"docker", "--config", loginDir, "info", "--format", "{{json .RegistryConfig.IndexConfigs}}"}})
 		if err == nil {
 			err = json.Unmarshal(out, &known)
 		}
@@ -196,5 +195,5 @@ func (c *connector) writeDocker(ctx context.Context) error {
 
 // docker runs the client as root, with root's own configuration: sudo may keep HOME of the login user.
 func (m machine) docker(ctx context.Context, stdin io.Reader, args ...string) error {
-	return m.SSH.Exec(ctx, sshexec.Command{Argv: append([]string{"docker", "--config", loginDir}, args...), Root: true, Stdin: stdin})
+	return m.Exec(ctx, sshexec.Command{Argv: append([]string{"docker", "--config", loginDir}, args...), Stdin: stdin})
 }

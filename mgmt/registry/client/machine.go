@@ -55,7 +55,7 @@ func (m machine) mode(ctx context.Context, name string, exists bool) (fs.FileMod
 	if !exists {
 		return 0o644, nil
 	}
-	out, err := m.SSH.Output(ctx, sshexec.Command{Argv: []string{"stat", "-c", "%a", name}, Root: true})
+	out, err := m.Output(ctx, sshexec.Command{Argv: []string{"stat", "-c", "%a", name}})
 	if err != nil {
 		return 0, err
 	}

@@ -26,7 +26,7 @@ var (
 // find a wrong CA, address or password before the first Pod needs it. The error is an *sshexec.ExitError with the
 // output of the program, wrapped in one of the errors of this package if the cause is known.
 func Probe(ctx context.Context, host *sshexec.Host, r Runtime, connections Connections) error {
-	m := machine{linux.On(host)}
+	m := machine{linux.AsRoot(host)}
 	var faults []error
 	for _, c := range connections {
 		if c.ProbeImage == "" {
@@ -86,7 +86,7 @@ func (m machine) ctrWithLogin(ctx context.Context, c Connection, image string) (
 }
 
 func (m machine) hasCrictl(ctx context.Context) (bool, error) {
-	err := m.SSH.Exec(ctx, sshexec.Command{Shell: "command -v crictl >/dev/null", Root: true})
+	err := m.Exec(ctx, sshexec.Command{Shell: "command -v crictl >/dev/null"})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && (exit.Code == 1 || exit.Code == 127) {
 		return false, nil
 	}
@@ -95,12 +95,12 @@ func (m machine) hasCrictl(ctx context.Context) (bool, error) {
 
 // crictl takes credentials from its environment, which only root can see (cri-tools, "crictl pull").
 func (m machine) crictl(ctx context.Context, c Connection, image string) error {
-	command := sshexec.Command{Argv: []string{"crictl", "--runtime-endpoint", "unix:///run/containerd/containerd.sock", "pull", image}, Root: true}
+	command := sshexec.Command{Argv: []string{"crictl", "--runtime-endpoint", "unix:///run/containerd/containerd.sock", "pull", image}}
 	if c.login() {
 		command.Env = map[string]string{"CRICTL_CREDS": c.credentials()}
 		command.Secrets = []string{c.Password.Reveal()}
 	}
-	return m.SSH.Exec(ctx, command)
+	return m.Exec(ctx, command)
 }
 
 // explained adds the registry and, if the output of a runtime shows it, the cause.

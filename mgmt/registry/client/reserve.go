@@ -12,7 +12,7 @@ import (
 // package, although a script and not Connect makes them: the next Connect takes them over and can change and remove
 // them. Existing settings keep their owner. The runtime need not be installed yet. Reserve is idempotent.
 func Reserve(ctx context.Context, host *sshexec.Host, connections Connections) error {
-	m := machine{linux.On(host)}
+	m := machine{linux.AsRoot(host)}
 	r, err := m.readRecord(ctx)
 	if err != nil {
 		return err

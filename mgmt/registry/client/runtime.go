@@ -26,7 +26,7 @@ var ErrNoRuntime = errors.New("neither containerd nor Docker runs")
 // where containerd does not serve Kubernetes; containerd otherwise. The error wraps ErrNoRuntime when neither
 // runs.
 func Detect(ctx context.Context, host *sshexec.Host) (Runtime, error) {
-	m := machine{linux.On(host)}
+	m := machine{linux.AsRoot(host)}
 	var runs [3]bool
 	for i, unit := range []string{"cri-docker", "docker", "containerd"} {
 		var err error

@@ -15,7 +15,6 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -47,12 +46,12 @@ type Helm struct {
 // Installed waits until the script has ended, at most for limit.
 func (h Helm) Installed(ctx context.Context, n mgmt.Node, digest string, limit time.Duration) (bool, error) {
 	err := mgmt.Within(ctx, limit, func(ctx context.Context) error {
-		return n.RunRoot(ctx, []string{"flock", helmLock, "true"}, nil, nil, nil)
+		return n.Root().Run(ctx, "flock", helmLock, "true")
 	})
 	if err != nil {
 		return false, err
 	}
-	mark, err := n.SSH.ReadFile(ctx, sshexec.File{Path: helmMark, Root: true})
+	mark, err := n.Root().ReadFile(ctx, helmMark)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(mark)) != digest {
 		return false, nil
 	}
@@ -78,11 +77,11 @@ func (h Helm) check(ctx context.Context, n mgmt.Node) error {
 
 // Install runs the script on a node, as root, with the proxy variables and KUBECONFIG in its environment.
 func (h Helm) Install(ctx context.Context, n mgmt.Node, script []byte, digest string) error {
-	if err := linux.On(n.SSH).Write(ctx, helmScript, script, 0o700); err != nil {
+	if err := n.Root().Write(ctx, helmScript, script, 0o700); err != nil {
 		return err
 	}
-	err := n.SSH.Exec(ctx, sshexec.Command{
-		Argv: []string{"flock", "-o", helmLock, "bash", helmScript}, Root: true, Env: h.environment(true),
+	err := n.Root().Exec(ctx, sshexec.Command{
+		Argv: []string{"flock", "-o", helmLock, "bash", helmScript}, Env: h.environment(true),
 		Secrets: h.Secrets,
 	})
 	if err != nil {
@@ -94,14 +93,14 @@ func (h Helm) Install(ctx context.Context, n mgmt.Node, script []byte, digest st
 	for _, argv := range [][]string{
 		{"mkdir", "-p", "/var/tacker"}, {"install", "-d", "-m", "0755", "-o", h.User, helmCharts},
 	} {
-		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
+		if err := n.Root().Run(ctx, argv...); err != nil {
 			return err
 		}
 	}
 	if err := giveKubeconfig(ctx, n); err != nil {
 		return err
 	}
-	return linux.On(n.SSH).Write(ctx, helmMark, []byte(digest+"\n"), 0o644)
+	return n.Root().Write(ctx, helmMark, []byte(digest+"\n"), 0o644)
 }
 
 // giveKubeconfig copies the administrator's kubeconfig to the login user, because Tacker's contract is that the user of
@@ -116,7 +115,7 @@ func giveKubeconfig(ctx context.Context, n mgmt.Node) error {
 	if _, err := n.SSH.ReadFile(ctx, sshexec.File{Path: name}); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	config, err := n.SSH.ReadFile(ctx, sshexec.File{Path: adminConf, Root: true})
+	config, err := n.Root().ReadFile(ctx, adminConf)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -135,7 +134,7 @@ const mostCharts = 1 << 30
 // restoreCharts copies the charts. It reads them as root, because any user may own them, and writes them as the login user,
 // who owns the directory.
 func (h Helm) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
-	exists, err := linux.On(from.SSH).Succeeds(ctx, "test", "-d", helmCharts)
+	exists, err := from.Root().Succeeds(ctx, "test", "-d", helmCharts)
 	if !exists || err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (h Helm) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	err = from.SSH.DownloadTree(ctx, dir, sshexec.Tree{Path: helmCharts, Root: true, Limits: sshexec.TreeLimits{Bytes: mostCharts}})
+	err = from.Root().DownloadTree(ctx, dir, sshexec.Tree{Path: helmCharts, Limits: sshexec.TreeLimits{Bytes: mostCharts}})
 	if errors.Is(err, sshexec.ErrIrregular) {
 		h.Log.WarnContext(ctx, "not everything beside the charts could be copied", "host", from.HostName, "error", err)
 		err = nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 )
 
@@ -43,7 +42,7 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, controlPlane []m
 	if err != nil {
 		return err
 	}
-	if err := linux.On(n.SSH).Write(ctx, aliveScript, []byte(alive), 0o755); err != nil {
+	if err := n.Root().Write(ctx, aliveScript, []byte(alive), 0o755); err != nil {
 		return err
 	}
 	if err := v.writeHaproxy(ctx, n, controlPlane); err != nil {
@@ -53,13 +52,13 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, controlPlane []m
 	if err := replaceChecked(ctx, n, keepalivedFile, []byte(vrrp.String()), 0o600, "keepalived", "-t", "-f"); err != nil {
 		return err
 	}
-	if err := n.RunRoot(ctx, []string{"systemctl", "enable", "haproxy", "keepalived"}, nil, nil, nil); err != nil {
+	if err := n.Root().Run(ctx, "systemctl", "enable", "haproxy", "keepalived"); err != nil {
 		return err
 	}
-	if err := linux.On(n.SSH).Unit(ctx, "reload-or-restart", "haproxy"); err != nil {
+	if err := n.Root().Unit(ctx, "reload-or-restart", "haproxy"); err != nil {
 		return err
 	}
-	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "keepalived")
+	return n.Root().Unit(ctx, "reload-or-restart", "keepalived")
 }
 
 // Lead makes haproxy of a node forward clients to these control-plane nodes. keepalived stays as it is, and the address where it is.
@@ -67,7 +66,7 @@ func (v VirtualAddress) Lead(ctx context.Context, n mgmt.Node, controlPlane []mg
 	if err := v.writeHaproxy(ctx, n, controlPlane); err != nil {
 		return err
 	}
-	return linux.On(n.SSH).Unit(ctx, "reload-or-restart", "haproxy")
+	return n.Root().Unit(ctx, "reload-or-restart", "haproxy")
 }
 
 func (v VirtualAddress) writeHaproxy(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
@@ -81,13 +80,13 @@ func (v VirtualAddress) writeHaproxy(ctx context.Context, n mgmt.Node, controlPl
 // replaceChecked replaces a configuration file after the program that reads it has accepted the new content.
 func replaceChecked(ctx context.Context, n mgmt.Node, path string, content []byte, mode fs.FileMode, check ...string) error {
 	candidate := path + ".vnfkit-new"
-	if err := linux.On(n.SSH).Write(ctx, candidate, content, mode); err != nil {
+	if err := n.Root().Write(ctx, candidate, content, mode); err != nil {
 		return err
 	}
-	if err := n.RunRoot(ctx, append(check, candidate), nil, nil, nil); err != nil {
+	if err := n.Root().Run(ctx, append(check, candidate)...); err != nil {
 		return err
 	}
-	return n.RunRoot(ctx, []string{"mv", "-f", candidate, path}, nil, nil, nil)
+	return n.Root().Run(ctx, "mv", "-f", candidate, path)
 }
 
 // haproxy returns the configuration of haproxy that forwards clients of the API to these control-plane nodes, as the load

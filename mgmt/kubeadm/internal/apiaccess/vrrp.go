@@ -23,7 +23,7 @@ func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
 	if vip.Is6() {
 		family = "-6"
 	}
-	out, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"ip", "-o", family, "addr", "show"}, Root: true})
+	out, err := n.Root().Output(ctx, sshexec.Command{Argv: []string{"ip", "-o", family, "addr", "show"}})
 	if err != nil {
 		return place{}, err
 	}

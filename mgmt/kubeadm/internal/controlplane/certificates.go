@@ -22,7 +22,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -61,7 +60,7 @@ func ReadCertificates(ctx context.Context, n mgmt.Node) (Certificates, error) {
 
 // readCertificate returns nil for a file without a certificate, and an error that is fs.ErrNotExist if the file does not exist.
 func readCertificate(ctx context.Context, n mgmt.Node, name string) (*x509.Certificate, error) {
-	text, exists, err := linux.On(n.SSH).Read(ctx, directory+name)
+	text, exists, err := n.Root().Read(ctx, directory+name)
 	if err == nil && !exists {
 		err = fmt.Errorf("kubeadm: %s has no file %s, and kubeadm does not renew it: %w", n.HostName, directory+name, fs.ErrNotExist)
 	}
@@ -231,7 +230,7 @@ type localConfiguration struct {
 // APIServerCertificate reads the certificate of the API server of a node.
 func APIServerCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
 	const file = directory + "pki/apiserver.crt"
-	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: file, Root: true})
+	text, err := n.Root().ReadFile(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +243,7 @@ func APIServerCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, 
 
 // CheckServed returns an error unless the API server of a node serves the certificate in its file.
 func CheckServed(ctx context.Context, n mgmt.Node) error {
-	ca, err1 := n.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
+	ca, err1 := n.Root().ReadFile(ctx, directory+"pki/ca.crt")
 	file, err2 := APIServerCertificate(ctx, n)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
@@ -273,15 +272,20 @@ func CopyAdmin(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	admin, err := n.SSH.ReadFile(ctx, sshexec.File{Path: adminConf, Root: true})
+	admin, err := n.Root().ReadFile(ctx, adminConf)
 	if err != nil {
 		return err
 	}
-	for _, file := range []sshexec.File{{Path: string(home) + "/.kube/config"}, {Path: "/root/.kube/config", Root: true}} {
-		text, exists, err := linux.On(n.SSH).Read(ctx, file.Path)
-		if err == nil && exists && isFormer(text, admin) {
-			file.Mode = 0o600
-			err = n.SSH.Upload(ctx, bytes.NewReader(admin), file)
+	const roots = "/root/.kube/config"
+	for _, name := range []string{string(home) + "/.kube/config", roots} {
+		text, exists, err := n.Root().Read(ctx, name)
+		switch {
+		case err != nil:
+		case !exists || !isFormer(text, admin):
+		case name == roots:
+			err = n.Root().Write(ctx, name, admin, 0o600)
+		default:
+			err = n.SSH.Upload(ctx, bytes.NewReader(admin), sshexec.File{Path: name, Mode: 0o600})
 		}
 		if err != nil {
 			return err
@@ -305,7 +309,7 @@ const (
 
 // KubeletCertificate returns the client certificate that the kubelet of a node renews by itself.
 func KubeletCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
-	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletFile, Root: true})
+	text, err := n.Root().ReadFile(ctx, kubeletFile)
 	if err != nil {
 		return nil, err
 	}

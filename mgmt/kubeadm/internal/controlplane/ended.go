@@ -18,7 +18,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -159,9 +158,9 @@ var ErrForeignKubelet = errors.New("kubeadm: the kubelet has a certificate that 
 // readKubelet returns the client certificate of the kubelet of a node. It returns ErrForeignKubelet unless the machine has the key, because
 // certificates of other nodes can be read by many, and unless the user can be a node.
 func readKubelet(ctx context.Context, n mgmt.Node) (*x509.Certificate, error) {
-	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletFile, Root: true})
+	text, err := n.Root().ReadFile(ctx, kubeletFile)
 	if errors.Is(err, fs.ErrNotExist) { // the link is being replaced
-		text, err = n.SSH.ReadFile(ctx, sshexec.File{Path: kubeletRenewed, Root: true})
+		text, err = n.Root().ReadFile(ctx, kubeletRenewed)
 	}
 	if err != nil {
 		return nil, err
@@ -225,7 +224,7 @@ func FindKubelet(ctx context.Context, n mgmt.Node, user string) (Kubelet, error)
 func (k Kubelet) Sign(ctx context.Context, by mgmt.Node, c Configuration) ([]byte, error) {
 	config, _, err1 := c.on(by)
 	validity, err2 := c.Validity()
-	authority, err3 := by.SSH.ReadFile(ctx, sshexec.File{Path: directory + "pki/ca.crt", Root: true})
+	authority, err3 := by.Root().ReadFile(ctx, directory+"pki/ca.crt")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
@@ -236,7 +235,7 @@ func (k Kubelet) Sign(ctx context.Context, by mgmt.Node, c Configuration) ([]byt
 	if validity != DefaultValidity { // an older kubeadm may lack the option
 		verb = append(verb, "--validity-period", validity.String())
 	}
-	text, err := by.SSH.Output(ctx, sshexec.Command{Argv: withConfig(verb...), Root: true, Stdin: bytes.NewReader(config)})
+	text, err := by.Root().Output(ctx, sshexec.Command{Argv: withConfig(verb...), Stdin: bytes.NewReader(config)})
 	if err != nil {
 		return nil, jointoken.Masked(err)
 	}
@@ -263,12 +262,12 @@ func encodePair(pair tls.Certificate) ([]byte, error) {
 // Install gives the kubelet a certificate that Sign has returned, and restarts the kubelet, because a kubelet does not renew a certificate that
 // has ended.
 func (k Kubelet) Install(ctx context.Context, pair []byte) error {
-	if err := k.node.SSH.Upload(ctx, bytes.NewReader(pair), sshexec.File{Path: kubeletRenewed, Mode: 0o600, Root: true}); err != nil {
+	if err := k.node.Root().Write(ctx, kubeletRenewed, pair, 0o600); err != nil {
 		return err
 	}
 	// The kubelet renews its certificate only if this file is a link.
-	if err := linux.On(k.node.SSH).Run(ctx, "ln", "-sfT", kubeletRenewed, kubeletFile); err != nil {
+	if err := k.node.Root().Run(ctx, "ln", "-sfT", kubeletRenewed, kubeletFile); err != nil {
 		return err
 	}
-	return linux.On(k.node.SSH).Unit(ctx, "restart", "kubelet")
+	return k.node.Root().Unit(ctx, "restart", "kubelet")
 }

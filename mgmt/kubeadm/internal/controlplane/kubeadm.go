@@ -112,7 +112,7 @@ func (k Kubeadm) createToken(ctx context.Context, n mgmt.Node, token string) err
 // run passes the configuration to kubeadm on standard input, so that no file with a token stays on the machine. The
 // standard input of sshd is a socket, which /dev/stdin cannot open, so cat feeds it through a pipe.
 func run(ctx context.Context, n mgmt.Node, config []byte, verb ...string) error {
-	return jointoken.Masked(n.RunRoot(ctx, withConfig(verb...), bytes.NewReader(config), nil, nil))
+	return jointoken.Masked(n.Root().Exec(ctx, sshexec.Command{Argv: withConfig(verb...), Stdin: bytes.NewReader(config)}))
 }
 
 // withConfig returns the command that runs kubeadm with a configuration on standard input.
@@ -126,12 +126,12 @@ const lock = "/run/vnfkit-kubeadm.lock"
 
 // Await waits until no kubeadm runs on a machine.
 func Await(ctx context.Context, n mgmt.Node) error {
-	return n.RunRoot(ctx, []string{"flock", lock, "true"}, nil, nil, nil)
+	return n.Root().Run(ctx, "flock", lock, "true")
 }
 
 // Reset stops what kubeadm has started on a machine, and removes its files.
 func Reset(ctx context.Context, n mgmt.Node) error {
-	return n.RunRoot(ctx, []string{"flock", lock, "sh", "-c", reset}, nil, nil, nil)
+	return n.Root().Run(ctx, "flock", lock, "sh", "-c", reset)
 }
 
 // resetting is a file that is on a machine during a reset.
@@ -147,7 +147,7 @@ const leftovers sshexec.Shell = "test -e /etc/kubernetes/kubelet.conf || test -e
 
 // IsUsed reports whether kubeadm has made a machine a node before.
 func IsUsed(ctx context.Context, n mgmt.Node) (bool, error) {
-	err := n.SSH.Exec(ctx, sshexec.Command{Shell: leftovers, Root: true})
+	err := n.Root().Exec(ctx, sshexec.Command{Shell: leftovers})
 	if exit, ok := errors.AsType[*sshexec.ExitError](err); ok && exit.Code == 1 {
 		return false, nil
 	}
@@ -156,7 +156,7 @@ func IsUsed(ctx context.Context, n mgmt.Node) (bool, error) {
 
 // Describe reads the CA of the cluster on a control-plane node, and returns the data with which nodes join at endpoint.
 func Describe(ctx context.Context, n mgmt.Node, endpoint string) (Bootstrap, error) {
-	ca, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/etc/kubernetes/pki/ca.crt", Root: true})
+	ca, err := n.Root().ReadFile(ctx, "/etc/kubernetes/pki/ca.crt")
 	if err != nil {
 		return Bootstrap{}, err
 	}

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 // Static pods of a control-plane node.
@@ -50,14 +48,14 @@ func Mark(ctx context.Context, n mgmt.Node, pod, annotation, value string) error
 	if err != nil {
 		return err
 	}
-	return n.SSH.Upload(ctx, bytes.NewReader(text), sshexec.File{Path: manifestOf(pod), Mode: 0o600, Root: true})
+	return n.Root().Write(ctx, manifestOf(pod), text, 0o600)
 }
 
 func manifestOf(pod string) string { return directory + "manifests/" + pod + ".yaml" }
 
 // readManifest returns the mapping of a manifest, which has metadata.
 func readManifest(ctx context.Context, n mgmt.Node, pod string) (*yaml.Node, error) {
-	text, err := n.SSH.ReadFile(ctx, sshexec.File{Path: manifestOf(pod), Root: true})
+	text, err := n.Root().ReadFile(ctx, manifestOf(pod))
 	if err != nil {
 		return nil, err
 	}

@@ -128,7 +128,7 @@ func (b *Tokens) revoke(ctx context.Context, id string) error {
 
 // output returns the last line that a command prints.
 func output(ctx context.Context, n mgmt.Node, argv ...string) (string, error) {
-	out, err := n.SSH.Output(ctx, sshexec.Command{Argv: argv, Root: true})
+	out, err := n.Root().Output(ctx, sshexec.Command{Argv: argv})
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func (b *Tokens) RevokeAll(ctx context.Context, n mgmt.Node) error {
 
 // revokeListed deletes the bootstrap tokens whose description is wanted. It runs kubeadm on a node to list the tokens.
 func (b *Tokens) revokeListed(ctx context.Context, n mgmt.Node, wanted func(description string) bool) error {
-	out, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"kubeadm", "token", "list", "-o", "json"}, Root: true})
+	out, err := n.Root().Output(ctx, sshexec.Command{Argv: []string{"kubeadm", "token", "list", "-o", "json"}})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
-	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -64,7 +63,7 @@ const etcdAttempt = 30 * time.Second
 func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
 	files := map[string][]byte{}
 	for _, path := range []string{etcd.CAFile, etcd.CertFile, etcd.KeyFile} {
-		content, err := n.SSH.ReadFile(ctx, sshexec.File{Path: path, Root: true})
+		content, err := n.Root().ReadFile(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func (p Packages) From() string { return cmp.Or(p.Source, FromImage) }
 
 // packages returns the package manager of a node.
 func (s Settings) packages(n mgmt.Node) linux.Packages {
-	return linux.Packages{Machine: linux.On(n.SSH), Env: s.Env, Secrets: s.Secrets}
+	return linux.Packages{Machine: n.Root(), Env: s.Env, Secrets: s.Secrets}
 }
 
 func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) error {
@@ -84,7 +84,7 @@ func (s Settings) InstallPackages(ctx context.Context, n mgmt.Node) error {
 	if err := s.install(ctx, n, s.nodePackages()...); err != nil {
 		return err
 	}
-	return n.RunRoot(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{s.Packages.containerd()}), nil, nil, nil)
+	return n.Root().Run(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{s.Packages.containerd()})...)
 }
 
 // checkInstalled checks that the image has all programs, with the right versions.
@@ -106,7 +106,7 @@ type program struct {
 func expect(ctx context.Context, n mgmt.Node, programs []program) error {
 	var lacks []string
 	for _, p := range programs {
-		out, err := n.SSH.Output(ctx, sshexec.Command{Argv: p.argv, Root: true})
+		out, err := n.Root().Output(ctx, sshexec.Command{Argv: p.argv})
 		if _, failed := errors.AsType[*sshexec.ExitError](err); err != nil && !failed {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -18,7 +17,7 @@ var platforms = []string{"debian 12", "ubuntu 22.04", "ubuntu 24.04"}
 
 // CheckPlatform returns an error if the system of the machine is not supported. It changes nothing.
 func CheckPlatform(ctx context.Context, n mgmt.Node) error {
-	if err := linux.On(n.SSH).CheckRelease(ctx, platforms...); err != nil {
+	if err := n.Root().CheckRelease(ctx, platforms...); err != nil {
 		return fmt.Errorf("kubeadm: %w, or script_path", err)
 	}
 	return nil
@@ -42,36 +41,36 @@ func (s Settings) SetUpSystem(ctx context.Context, n mgmt.Node) error {
 		return err
 	}
 	settings := "net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 1\n"
-	ipv6, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/proc/sys/net/ipv6")
+	ipv6, err := n.Root().Succeeds(ctx, "test", "-e", "/proc/sys/net/ipv6")
 	if err != nil {
 		return err
 	}
 	if ipv6 { // a kernel without IPv6 lacks these settings
 		settings += "net.bridge.bridge-nf-call-ip6tables = 1\nnet.ipv6.conf.all.forwarding = 1\n"
 	}
-	if err := linux.On(n.SSH).Write(ctx, sysctlFile, []byte(settings), 0o644); err != nil {
+	if err := n.Root().Write(ctx, sysctlFile, []byte(settings), 0o644); err != nil {
 		return err
 	}
-	return n.RunRoot(ctx, []string{"sysctl", "-p", sysctlFile}, nil, nil, nil)
+	return n.Root().Run(ctx, "sysctl", "-p", sysctlFile)
 }
 
 // loadModules loads the kernel modules. It ignores the exit code of modprobe, which also fails if a module is built into
 // the kernel, and checks the features of the kernel instead.
 func loadModules(ctx context.Context, n mgmt.Node) error {
-	if err := linux.On(n.SSH).Write(ctx, modulesFile, []byte("overlay\nbr_netfilter\n"), 0o644); err != nil {
+	if err := n.Root().Write(ctx, modulesFile, []byte("overlay\nbr_netfilter\n"), 0o644); err != nil {
 		return err
 	}
 	for _, module := range []string{"overlay", "br_netfilter"} {
-		err := n.RunRoot(ctx, []string{"modprobe", module}, nil, nil, nil)
+		err := n.Root().Run(ctx, "modprobe", module)
 		if _, failed := errors.AsType[*sshexec.ExitError](err); err != nil && !failed {
 			return err
 		}
 	}
-	filesystems, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/proc/filesystems", Root: true})
+	filesystems, err := n.Root().ReadFile(ctx, "/proc/filesystems")
 	if err != nil {
 		return err
 	}
-	bridge, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/proc/sys/net/bridge/bridge-nf-call-iptables")
+	bridge, err := n.Root().Succeeds(ctx, "test", "-e", "/proc/sys/net/bridge/bridge-nf-call-iptables")
 	if err != nil {
 		return err
 	}
@@ -90,19 +89,14 @@ func loadModules(ctx context.Context, n mgmt.Node) error {
 
 // disableSwap turns swap off, and keeps it off after a reboot.
 func disableSwap(ctx context.Context, n mgmt.Node) error {
-	if err := n.RunRoot(ctx, []string{"swapoff", "-a"}, nil, nil, nil); err != nil {
+	if err := n.Root().Run(ctx, "swapoff", "-a"); err != nil {
 		return err
 	}
-	exists, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", "/etc/fstab")
+	table, exists, err := n.Root().Read(ctx, "/etc/fstab")
 	if !exists || err != nil {
 		return err
 	}
-	file := sshexec.File{Path: "/etc/fstab", Mode: 0o644, Root: true}
-	table, err := n.SSH.ReadFile(ctx, file)
-	if err != nil {
-		return err
-	}
-	return n.SSH.Upload(ctx, bytes.NewReader(WithoutSwap(table)), file)
+	return n.Root().Write(ctx, "/etc/fstab", WithoutSwap(table), 0o644)
 }
 
 // WithoutSwap comments out the lines of an fstab that mount swap (fstab(5): fields are separated by tabs or spaces; the

@@ -35,20 +35,20 @@ func (s Settings) SetUpRuntime(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := linux.On(n.SSH).Write(ctx, "/etc/containerd/config.toml", config, 0o644); err != nil {
+	if err := n.Root().Write(ctx, "/etc/containerd/config.toml", config, 0o644); err != nil {
 		return err
 	}
 	if env := s.Env; env != nil {
-		if err := linux.On(n.SSH).Write(ctx, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", linux.ProxyDropIn(env), 0o600); err != nil {
+		if err := n.Root().Write(ctx, "/etc/systemd/system/containerd.service.d/50-vnfkit-proxy.conf", linux.ProxyDropIn(env), 0o600); err != nil {
 			return err
 		}
 	}
 	for _, argv := range [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", "containerd", "kubelet"}} {
-		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
+		if err := n.Root().Run(ctx, argv...); err != nil {
 			return err
 		}
 	}
-	return linux.On(n.SSH).Unit(ctx, "restart", "containerd")
+	return n.Root().Unit(ctx, "restart", "containerd")
 }
 
 // findPlugins makes sure that the basic CNI plugins exist, which every network add-on calls. The kubelet package of the
@@ -60,10 +60,10 @@ func (s Settings) findPlugins(ctx context.Context, n mgmt.Node) error {
 				return err
 			}
 		}
-		if err := n.SSH.Exec(ctx, sshexec.Command{Shell: linkPlugins, Root: true}); err != nil {
+		if err := n.Root().Exec(ctx, sshexec.Command{Shell: linkPlugins}); err != nil {
 			return err
 		}
-		if found, err := linux.On(n.SSH).Succeeds(ctx, "test", "-e", cniDir+"/loopback"); found || err != nil {
+		if found, err := n.Root().Succeeds(ctx, "test", "-e", cniDir+"/loopback"); found || err != nil {
 			return err
 		}
 	}
@@ -80,16 +80,16 @@ type runtimeSettings struct {
 
 // runtimeConfig reads the facts from a machine and returns containerd's configuration.
 func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error) {
-	printed, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"containerd", "--version"}, Root: true})
+	printed, err := n.Root().Output(ctx, sshexec.Command{Argv: []string{"containerd", "--version"}})
 	if err != nil {
 		return nil, err
 	}
 	argv := []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + s.Version}
-	images, err := n.SSH.Output(ctx, sshexec.Command{Argv: argv, Root: true})
+	images, err := n.Root().Output(ctx, sshexec.Command{Argv: argv})
 	if err != nil {
 		return nil, err
 	}
-	status, err := n.SSH.ReadFile(ctx, sshexec.File{Path: "/proc/1/status", Root: true})
+	status, err := n.Root().ReadFile(ctx, "/proc/1/status")
 	if err != nil {
 		return nil, err
 	}

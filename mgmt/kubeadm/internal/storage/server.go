@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 )
 
 // Server is a machine that exports directories over NFS.
@@ -35,21 +34,21 @@ const (
 // SetUp mounts the volumes and exports the directories, permanently.
 func (s Server) SetUp(ctx context.Context, n mgmt.Node) error {
 	for _, v := range s.Volumes {
-		if err := linux.On(n.SSH).Mount(ctx, v.Device, v.MountTo); err != nil {
+		if err := n.Root().Mount(ctx, v.Device, v.MountTo); err != nil {
 			return fmt.Errorf("kubeadm: volume %s: %w", v.Name, err)
 		}
 	}
 	for _, e := range s.Exports {
 		// all_squash maps clients to the user nobody, who must own the directory
-		if err := n.RunRoot(ctx, []string{"install", "-d", "-m", "0755", "-o", "nobody", "-g", "nogroup", e.Dir}, nil, nil, nil); err != nil {
+		if err := n.Root().Run(ctx, "install", "-d", "-m", "0755", "-o", "nobody", "-g", "nogroup", e.Dir); err != nil {
 			return err
 		}
 	}
-	if err := linux.On(n.SSH).Write(ctx, exportsFile, []byte(s.render()), 0o644); err != nil {
+	if err := n.Root().Write(ctx, exportsFile, []byte(s.render()), 0o644); err != nil {
 		return err
 	}
 	for _, argv := range [][]string{{"systemctl", "enable", "--now", "nfs-server"}, {"exportfs", "-ra"}} {
-		if err := n.RunRoot(ctx, argv, nil, nil, nil); err != nil {
+		if err := n.Root().Run(ctx, argv...); err != nil {
 			return err
 		}
 	}
