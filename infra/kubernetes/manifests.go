@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -35,18 +36,29 @@ func manifest(files fs.FS, name string) ([]*objects.Object, error) {
 // manifests returns the objects of the manifests, with the numbers of pods for the scale levels.
 func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
 	var all []*objects.Object
+	var files []string // of the objects
 	for _, name := range w.design.files {
 		list, err := manifest(w.op.Package, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, list...)
+		all, files = append(all, list...), append(files, slices.Repeat([]string{name}, len(list))...)
 	}
-	if err := w.objects.Place(ctx, all, w.design.namespace); err != nil {
+	err := w.objects.Place(ctx, all, w.design.namespace)
+	all, unequal := objects.Distinct(all, files)
+	if err := errors.Join(err, unequal); err != nil {
 		return nil, err
 	}
-	_, err := w.size(all, objects.Refs(all))
+	_, err = w.size(all, objects.Refs(all))
 	return all, err
+}
+
+// checkManifests refuses objects of one name that differ. Kinds are not checked: the cluster may define them later.
+func (w *work) checkManifests(ctx context.Context) error {
+	if _, err := w.manifests(ctx); errors.Is(err, objects.ErrUnequal) {
+		return &vnflcm.ParamError{Path: "additionalParams.lcm-kubernetes-def-files", Reason: err.Error()}
+	}
+	return nil
 }
 
 // apply is the step that creates the objects of the manifests. It stores the list of objects before it creates the

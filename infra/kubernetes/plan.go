@@ -26,7 +26,7 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 	defer w.close()
 	switch op.Kind {
 	case vnflcm.OpInstantiate:
-		err = w.checkNames(ctx)
+		err = errors.Join(w.checkNames(ctx), w.checkManifests(ctx))
 	case vnflcm.OpScale:
 		err = w.checkScale(ctx)
 	}

@@ -236,13 +236,13 @@ func (w *work) keepUnfinished(ctx context.Context) {
 	}
 }
 
-// refsOf returns the objects of the newest revision of a release.
+// refsOf returns the objects of the newest revision of a release, without those whose names the API server has generated.
 func (w *work) refsOf(ctx context.Context, name string) ([]objects.Ref, error) {
 	m, err := w.manifestOf(ctx, w.named(name), 0)
 	if err != nil {
 		return nil, fmt.Errorf("release %s: %w", name, err)
 	}
-	return m.Refs, nil
+	return slices.DeleteFunc(m.Refs, func(r objects.Ref) bool { return r.Name == "" }), nil
 }
 
 // uninstallOne uninstalls a release. It succeeds if the release does not exist.

@@ -11,9 +11,11 @@ type Manifest struct {
 	Refs    []Ref
 }
 
-// Manifest reads a manifest for a namespace. It returns the errors of Parse and Place.
-func (c *Client) Manifest(ctx context.Context, name string, text []byte, namespace string) (Manifest, error) {
-	all, err := Parse(name, text)
+// Manifest reads a manifest that Helm has rendered for a namespace. An object of a kind that the cluster does not define has the
+// namespace that the manifest gives the object: Helm may create the definition before the object. Of several objects with one
+// name the last one counts, as when Helm applies them one after the other.
+func (c *Client) Manifest(ctx context.Context, name string, text []byte, namespace string) (m Manifest, err error) {
+	all, err := Rendered(name, text)
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -21,8 +23,19 @@ func (c *Client) Manifest(ctx context.Context, name string, text []byte, namespa
 	for _, o := range all {
 		placed = append(placed, o.DeepCopy())
 	}
-	err = c.Place(ctx, placed, namespace)
-	return Manifest{all, Refs(placed)}, err
+	if _, err := c.place(ctx, placed, namespace); err != nil {
+		return Manifest{}, err
+	}
+	index := map[identity]int{}
+	for i, r := range Refs(placed) {
+		if n, again := index[r.identity()]; again && r.Name != "" {
+			m.Objects[n] = all[i]
+			continue
+		}
+		index[r.identity()] = len(m.Refs)
+		m.Objects, m.Refs = append(m.Objects, all[i]), append(m.Refs, r)
+	}
+	return m, nil
 }
 
 // Placed returns copies of the objects with their namespaces.

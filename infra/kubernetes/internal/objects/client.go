@@ -40,8 +40,12 @@ func (c *Client) at(ctx context.Context, r Ref) (dynamic.ResourceInterface, erro
 	return c.of(k, r.Namespace), nil
 }
 
-// Get returns an object, nil when there is none, or another one (Ref.UID) of that name.
+// Get returns an object, nil if it does not exist, if the object of that name is another one (Ref.UID), or if the API server
+// has generated its name, which r does not have.
 func (c *Client) Get(ctx context.Context, r Ref) (o *Object, err error) {
+	if r.Name == "" {
+		return nil, nil
+	}
 	at, err := c.at(ctx, r)
 	if errors.Is(err, kubeaccess.ErrNoKind) {
 		return nil, nil

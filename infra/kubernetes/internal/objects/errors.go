@@ -13,6 +13,8 @@ import (
 var (
 	// ErrForeign: there is an object of that name that is not this VNF instance's.
 	ErrForeign = errors.New("exists and is not of this VNF instance")
+	// ErrUnequal: manifests contain different objects with one name.
+	ErrUnequal = errors.New("differ: an object has one manifest, or equal ones")
 	// ErrNotScalable: the kind has no number of replicas.
 	ErrNotScalable = errors.New("cannot be scaled")
 	// ErrOrder: a StatefulSet removes its highest ordinals first, and other pods were chosen.

@@ -197,14 +197,50 @@ func TestForeign(t *testing.T) {
 
 func TestPlaceFaults(t *testing.T) {
 	w := newWorld(t)
-	objs := w.parse("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: " + w.namespace +
-		"}\n---\napiVersion: none.example/v1\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: v1\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node, namespace: x}\n")
+	objs := w.parse("apiVersion: none.example/v1\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: v1\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node, namespace: x}\n")
 	err := w.Place(t.Context(), objs, w.namespace)
-	if !errors.Is(err, kubeaccess.ErrNoKind) || strings.Count(err.Error(), "\n") != 2 || !strings.Contains(err.Error(), "is there twice") {
+	if !errors.Is(err, kubeaccess.ErrNoKind) || strings.Count(err.Error(), "\n") != 1 {
 		t.Error(err)
 	}
-	if objs[4].GetNamespace() != "" {
+	if objs[2].GetNamespace() != "" {
 		t.Error("a node has a namespace")
+	}
+}
+
+// TestDistinct compares objects after they have their namespaces.
+func TestDistinct(t *testing.T) {
+	w := newWorld(t)
+	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {a: %s}\n"
+	objs := w.parse(fmt.Sprintf(config, "a", "x") + "---\n" + fmt.Sprintf(config, "b", "x") + "---\n" + fmt.Sprintf(config, "a, namespace: "+w.namespace, "x") +
+		"---\n" + fmt.Sprintf(config, "b", "y"))
+	if err := w.Place(t.Context(), objs, w.namespace); err != nil {
+		t.Fatal(err)
+	}
+	got, err := objects.Distinct(objs, []string{"one", "one", "two", "three"})
+	if diff := cmp.Diff(objs[:2], got); diff != "" {
+		t.Error(diff)
+	}
+	if !errors.Is(err, objects.ErrUnequal) || !strings.Contains(err.Error(), "ConfigMap "+w.namespace+"/b of one and of three") || strings.Contains(err.Error(), "two") {
+		t.Error(err)
+	}
+}
+
+// TestRendered reads what Helm and the API server accept, and no manifest of a package may have.
+func TestRendered(t *testing.T) {
+	w := newWorld(t)
+	const config = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {a: %s}\n"
+	m, err := w.Manifest(t.Context(), "rendered", []byte(fmt.Sprintf(config, "a, annotations: {n: 1}, labels: ", "x")+fmt.Sprintf(config, "b", "v")+
+		fmt.Sprintf(config, "a", "z")+"---\napiVersion: none.example/v1\nkind: Gadget\nmetadata: {name: g}\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {generateName: once-}\n"), w.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, r := range m.Refs {
+		got = append(got, fmt.Sprint(r, m.Objects[i].Object["data"]))
+	}
+	want := []string{"ConfigMap " + w.namespace + "/a map[a:z]", "ConfigMap " + w.namespace + "/b map[a:v]", "Gadget g <nil>", "Job " + w.namespace + "/ <nil>"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,21 +14,25 @@ import (
 )
 
 // Place sets the namespace of objects of namespaced kinds that have none, and removes it from objects of other kinds.
-// It returns an error for an object whose kind neither the cluster nor a definition among the objects defines
-// (kubeaccess.ErrNoKind), and for duplicates; all are reported at once.
+// It returns an error for each object whose kind neither the cluster nor a definition among the objects defines
+// (kubeaccess.ErrNoKind); all are reported at once.
 func (c *Client) Place(ctx context.Context, objs []*Object, namespace string) error {
+	unknown, err := c.place(ctx, objs, namespace)
+	return errors.Join(append(unknown, err)...)
+}
+
+// place returns the kubeaccess.ErrNoKind of each object whose kind is not defined, and leaves the object as it is.
+func (c *Client) place(ctx context.Context, objs []*Object, namespace string) (unknown []error, err error) {
 	made := kindsMadeBy(objs)
-	seen := map[identity]bool{}
-	var faults []error
 	for _, o := range objs {
 		namespaced, own := made[o.GroupVersionKind()]
 		if !own {
 			k, err := c.cluster.Kind(ctx, o.GroupVersionKind())
 			if err != nil && !errors.Is(err, kubeaccess.ErrNoKind) {
-				return err
+				return unknown, err
 			}
 			if err != nil {
-				faults = append(faults, fmt.Errorf("%s: %w", RefOf(o), err))
+				unknown = append(unknown, fmt.Errorf("%s: %w", RefOf(o), err))
 				continue
 			}
 			namespaced = k.Namespaced
@@ -38,13 +43,27 @@ func (c *Client) Place(ctx context.Context, objs []*Object, namespace string) er
 		case o.GetNamespace() == "":
 			o.SetNamespace(namespace)
 		}
-		id := RefOf(o).identity()
-		if seen[id] {
-			faults = append(faults, fmt.Errorf("%s: is there twice: an object must be in one manifest", RefOf(o)))
-		}
-		seen[id] = true
 	}
-	return errors.Join(faults...)
+	return unknown, nil
+}
+
+// Distinct returns placed objects without repetitions; files are the names of the manifests that contain them, one for each
+// object. Objects of one name must be equal. The error (ErrUnequal, joined) names the other ones with their files.
+func Distinct(objs []*Object, files []string) ([]*Object, error) {
+	var out []*Object
+	var faults []error
+	first := map[identity]int{}
+	for i, o := range objs {
+		id := RefOf(o).identity()
+		n, again := first[id]
+		switch {
+		case !again:
+			first[id], out = i, append(out, o)
+		case !reflect.DeepEqual(objs[n].Object, o.Object):
+			faults = append(faults, fmt.Errorf("%s of %s and of %s %w", RefOf(o), files[n], files[i], ErrUnequal))
+		}
+	}
+	return out, errors.Join(faults...)
 }
 
 // kindsMadeBy lists the kinds that definitions among the objects make, and whether they are namespaced.
