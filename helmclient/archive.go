@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"regexp"
 	"strings"
+	"unicode"
 )
 
 // Limits of a packaged chart. Helm itself has the same limit for the unpacked size (MaxDecompressedChartSize of
@@ -19,13 +22,13 @@ const (
 	maxChartFile      = 1 << 20 // of Chart.yaml
 )
 
-// CheckArchive reads a packaged chart (.tgz) and returns the content of its Chart.yaml, which it does not parse. It
-// returns an ErrInvalidChart for content that no valid chart has: members whose names lead out of the chart's directory
-// or mean different files on different systems, links and devices, more than one directory at the top, more than 20000
-// members, more than 100 MiB unpacked. The caller limits how much may be read of r. Errors of r are returned unchanged.
+// CheckArchive reads a packaged chart (.tgz) and returns the content of its Chart.yaml, which it does not parse. It finds the
+// members as Helm's loader does: without the first element of their names, whatever that is, and with links as empty files.
+// It returns an ErrInvalidChart for what that loader refuses, such as names that lead out of the chart's directory, and for
+// devices, control characters in names, a Chart.yaml that occurs twice or is a link, more than 20000 members, more than
+// 100 MiB unpacked. The caller limits how much may be read of r. Errors of r are returned unchanged.
 //
-// Clients call it before they unpack a chart on another machine and before they give a chart to Helm's loader. That
-// loader ignores links, and takes the first element of a member's name for the chart's name without checking it.
+// Clients call CheckArchive before they give a chart to Helm. They never unpack an archive into files.
 func CheckArchive(r io.Reader) (chartYAML []byte, err error) {
 	source := &faultReader{r: r}
 	chartYAML, err = checkArchive(source)
@@ -60,7 +63,7 @@ func checkArchive(r io.Reader) (chartYAML []byte, err error) {
 	}
 	limited := &io.LimitedReader{R: unzipped, N: maxArchiveSize + 1}
 	members := tar.NewReader(limited)
-	top, size := "", int64(0)
+	size := int64(0)
 	for n := 0; ; n++ {
 		h, err := members.Next()
 		switch {
@@ -79,18 +82,13 @@ func checkArchive(r io.Reader) (chartYAML []byte, err error) {
 			continue
 		}
 		size += h.Size
-		dir, rest, err := member(h)
-		switch {
-		case err != nil:
+		name, err := member(h)
+		if err != nil {
 			return nil, err
-		case top == "":
-			top = dir
-		case dir != top:
-			return nil, badArchive("it has the directories %q and %q at its top: a chart has one", top, dir)
 		}
-		if rest == "Chart.yaml" {
-			if chartYAML != nil || h.Size > maxChartFile {
-				return nil, badArchive("it has two Chart.yaml, or one of more than %d MiB", maxChartFile>>20)
+		if name == "Chart.yaml" {
+			if chartYAML != nil || h.Size > maxChartFile || h.Typeflag != tar.TypeReg {
+				return nil, badArchive("it has two Chart.yaml, or one that is a link or of more than %d MiB", maxChartFile>>20)
 			}
 			if chartYAML, err = io.ReadAll(members); err != nil {
 				return nil, badArchive("Chart.yaml: %w", err)
@@ -99,30 +97,29 @@ func checkArchive(r io.Reader) (chartYAML []byte, err error) {
 	}
 }
 
-// member splits the name of a member into the directory at the top and the rest.
-func member(h *tar.Header) (top, rest string, err error) {
-	name := h.Name
-	if h.Typeflag == tar.TypeDir {
-		name = strings.TrimSuffix(name, "/")
+// member returns the path of a member in the chart, "" for a directory, which Helm's loader passes over.
+func member(h *tar.Header) (string, error) {
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return "", nil
+	case tar.TypeReg, tar.TypeLink, tar.TypeSymlink:
+	default:
+		return "", badArchive("member %q is neither a file nor a directory nor a link", h.Name)
 	}
-	top, rest, inside := strings.Cut(name, "/")
+	separator := "/"
+	if strings.Contains(h.Name, `\`) { // packed on Windows
+		separator = `\`
+	}
+	top, inside, _ := strings.Cut(h.Name, separator)
+	inside = path.Clean(strings.ReplaceAll(inside, separator, "/"))
 	switch {
-	case !fs.ValidPath(name) || name == "." || misread(name):
-		return "", "", badArchive("member %q: its name is not that of a file in the chart's directory", h.Name)
-	case h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir:
-		return "", "", badArchive("member %q is neither a file nor a directory", h.Name)
-	case !inside && h.Typeflag == tar.TypeReg:
-		return "", "", badArchive("member %q lies in no directory", h.Name)
+	case inside == ".":
+		return "", badArchive("member %q lies in no directory", h.Name)
+	case top == ".." || top == "Chart.yaml" || !fs.ValidPath(inside) || strings.HasPrefix(inside, "..") || drive.MatchString(inside) || strings.ContainsFunc(h.Name, unicode.IsControl):
+		return "", badArchive("member %q: its name is not that of a file in the chart's directory", h.Name)
 	}
-	return top, rest, nil
+	return inside, nil
 }
 
-// misread reports whether systems differ in which file a name means: separators and drives of Windows, control characters.
-func misread(name string) bool {
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == '\\' || r == ':' {
-			return true
-		}
-	}
-	return false
-}
+// drive begins paths of Windows, which Helm refuses.
+var drive = regexp.MustCompile(`^[a-zA-Z]:/`)

@@ -10,21 +10,21 @@ import (
 	"path"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// chartMeta is Chart.yaml.
+// chartMeta is the part of Chart.yaml that this package reads.
 type chartMeta struct {
-	Name       string `yaml:"name"`
-	Version    string `yaml:"version"`
-	APIVersion string `yaml:"apiVersion"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
 }
 
+// check finds what Helm refuses (chart.Metadata.Validate).
 func (m chartMeta) check() error {
 	switch {
-	case m.Name == "" || !chartNames.MatchString(m.Name) || strings.Contains(m.Name, "/"):
+	case m.Name == "" || m.Name == "." || m.Name == ".." || strings.Contains(m.Name, "/"):
 		return fmt.Errorf("is not a chart: Chart.yaml has no valid name (%q)", m.Name)
 	case m.Version == "":
 		return errors.New("is not a chart: Chart.yaml has no version")
@@ -63,6 +63,13 @@ func inspect(files fs.FS, name string) (chartMeta, error) {
 		if err != nil {
 			return chartMeta{}, errors.New("is not a chart: the directory has no Chart.yaml")
 		}
+		dir, err := fs.Sub(files, name)
+		if err == nil {
+			_, err = readIgnoreRules(dir)
+		}
+		if err != nil {
+			return chartMeta{}, err
+		}
 		return parseMeta(data)
 	}
 	f, err := files.Open(name)
@@ -98,22 +105,28 @@ func packaged(files fs.FS, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta, err := inspect(files, name)
+	ignored, err := readIgnoreRules(dir)
 	if err != nil {
 		return nil, err
 	}
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(pack(w, dir, meta.Name)) }() // ends when the reader closes
+	go func() { w.CloseWithError(pack(w, dir, ignored)) }() // ends when the reader closes
 	return r, nil
 }
 
-// pack writes a directory as a packaged chart, the same bytes each time.
-func pack(to io.Writer, dir fs.FS, top string) error {
+// pack writes a directory as a packaged chart, the same bytes each time, without the files that its .helmignore names. Helm does
+// not read the name of the directory in an archive.
+func pack(to io.Writer, dir fs.FS, ignored ignoreRules) error {
 	zipped := gzip.NewWriter(to)
 	archive := tar.NewWriter(zipped)
 	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		switch {
+		case err != nil || name == ".":
 			return err
+		case ignored.ignores(name, entry.IsDir()) && entry.IsDir():
+			return fs.SkipDir
+		case entry.IsDir() || ignored.ignores(name, false):
+			return nil
 		}
 		info, err := entry.Info()
 		if err != nil {
@@ -122,7 +135,7 @@ func pack(to io.Writer, dir fs.FS, top string) error {
 		if !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a file", name)
 		}
-		if err := archive.WriteHeader(&tar.Header{Name: top + "/" + name, Typeflag: tar.TypeReg, Mode: 0o644, Size: info.Size()}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Name: "chart/" + name, Typeflag: tar.TypeReg, Mode: 0o644, Size: info.Size()}); err != nil {
 			return err
 		}
 		f, err := dir.Open(name)

@@ -5,6 +5,7 @@ var (
 	ParseLiteral = parseLiteral
 	ParseMeta    = parseMeta
 	Setting      = setting
+	Packaged     = packaged
 )
 
 // NewestFirst is the order in which scaling in takes VNFCs.

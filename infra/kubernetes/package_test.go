@@ -188,8 +188,8 @@ func shop(t testing.TB) fstest.MapFS {
 		"Files/db.v1.tar.gz":        {Data: chart("db", dbSet).pack(t)},
 		"Files/both.tgz":            {Data: chart("both", webDeployment, dbSet).pack(t)},
 		"Files/slip.tgz":            {Data: members{"web/Chart.yaml": "name: web\nversion: 1\n", "web/../../evil": "x"}.pack(t)},
-		"Files/link.tgz":            {Data: members{"web/Chart.yaml": "name: web\nversion: 1\n", "web/link": "-> /etc/passwd"}.pack(t)},
-		"Files/two.tgz":             {Data: members{"web/Chart.yaml": "name: web\nversion: 1\n", "other/x": "x"}.pack(t)},
+		"Files/link.tgz":            {Data: members{"web/Chart.yaml": "-> /etc/passwd", "web/values.yaml": "{}"}.pack(t)},
+		"Files/bare.tgz":            {Data: members{"Chart.yaml": "name: web\nversion: 1\n", "x": "x"}.pack(t)},
 		"Files/none.tgz":            {Data: members{"web/values.yaml": "{}"}.pack(t)},
 		"Files/noversion.tgz":       {Data: members{"web/Chart.yaml": "name: web\n"}.pack(t)},
 	}
