@@ -2,14 +2,17 @@ package inprocess
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
@@ -54,17 +57,32 @@ func (k *Call) eachCRD(ch Chart, r helmclient.Install, do func(dynamic.ResourceI
 			return fmt.Errorf("%w: %s: %w", helmclient.ErrInvalidChart, file.Name, err)
 		}
 		for _, o := range objects {
-			kind := o.GroupVersionKind()
-			if kind.Kind != "CustomResourceDefinition" || kind.Group != definitions.Group {
-				return fmt.Errorf("%w: %s: holds a %s, must be CustomResourceDefinitions", helmclient.ErrInvalidChart, file.Name, kind.Kind)
+			resource, err := k.resourceOf(o)
+			if err == nil {
+				err = do(resource, o)
 			}
-			if err := do(k.Dynamic.Resource(definitions.GroupResource().WithVersion(kind.Version)), o); err != nil {
-				return k.explain(fmt.Errorf("CRD %s: %w", o.GetName(), err), nil)
+			if err != nil {
+				return k.explain(fmt.Errorf("%s: %s %s: %w", file.Name, o.GetKind(), o.GetName(), err), helmclient.ErrInvalidChart)
 			}
-			names = append(names, o.GetName())
+			if kind := o.GroupVersionKind(); kind.Kind == "CustomResourceDefinition" && kind.Group == definitions.Group {
+				names = append(names, o.GetName())
+			}
 		}
 	}
 	return k.established(names, r)
+}
+
+// resourceOf returns where an object is. Helm creates objects of any kind that are in the directory crds.
+func (k *Call) resourceOf(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := o.GroupVersionKind()
+	mapping, err := k.Getter.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return k.Dynamic.Resource(mapping.Resource), nil
+	}
+	return k.Dynamic.Resource(mapping.Resource).Namespace(cmp.Or(o.GetNamespace(), k.Name.Namespace)), nil
 }
 
 // established waits until the API server serves what CRDs define.
@@ -98,19 +116,26 @@ func (k *Call) established(names []string, r helmclient.Install) error {
 	return nil
 }
 
-// documents reads the YAML documents of a file.
+// documents reads the objects in the YAML documents of a file, those of lists too.
 func documents(text []byte) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text)+1)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(append(bytes.Clone(text), '\n')), len(text)+1)
 	for {
 		o := &unstructured.Unstructured{}
-		switch err := decoder.Decode(&o.Object); {
+		err := decoder.Decode(&o.Object)
+		switch {
 		case errors.Is(err, io.EOF):
 			return out, nil
-		case err != nil:
-			return nil, err
+		case err == nil && o.IsList():
+			err = o.EachListItem(func(item runtime.Object) error {
+				out = append(out, item.(*unstructured.Unstructured)) //nolint:forcetypeassert // EachListItem makes them
+				return nil
+			})
 		case len(o.Object) > 0:
 			out = append(out, o)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 }
