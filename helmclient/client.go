@@ -35,7 +35,8 @@ type Releases interface {
 	Manifest(ctx context.Context, n Name, revision int) (string, error)
 	// List returns the newest revision of each release.
 	List(ctx context.Context, f Filter) ([]Release, error)
-	// Template renders a chart. It does not change the cluster.
+	// Template renders a chart for r.KubeVersion, without a change of the cluster. What templates see of the APIs of a cluster
+	// are Helm's defaults: Install with DryRun asks the cluster for them.
 	Template(ctx context.Context, r Install) (manifest string, err error)
 }
 

@@ -69,6 +69,9 @@ type Install struct {
 	Labels          map[string]string
 	Description     string
 	DryRun          bool // render and validate against the API server, without a change
+	// KubeVersion is the version of Kubernetes for which Template renders, such as "1.34.2"; other methods take the
+	// cluster's. Default: the cluster's, or the newest that Helm knows if the cluster does not answer.
+	KubeVersion string
 	// PostRender may change the manifest before it is applied.
 	PostRender func(ctx context.Context, manifest []byte) ([]byte, error)
 	// Stale is the age at which an unfinished operation of another client counts as dead: see ErrStale.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v4/pkg/action"
+	chartcommon "helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/kube"
 	"helm.sh/helm/v4/pkg/release/common"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
@@ -135,12 +136,15 @@ func (i *installed) Uninstall(r helmclient.Uninstall) error {
 	return err
 }
 
-// template renders a chart: no cluster is asked, what templates see of one are Helm's defaults. Hooks come last, as with
-// Helm's own command.
+// template implements inprocess.Version.
 func template(k *inprocess.Call, r helmclient.Install, ch inprocess.Chart, values map[string]any) (string, error) {
 	a := action.NewInstall(action.NewConfiguration(action.ConfigurationSetLogger(k.Log().Handler())))
 	a.ReleaseName, a.Namespace = k.Name.Release, k.Name.Namespace
 	a.DryRunStrategy, a.Replace = action.DryRunClient, true
+	var err error
+	if a.KubeVersion, err = chartcommon.ParseKubeVersion(r.KubeVersion); err != nil {
+		return "", err
+	}
 	if p := k.PostRenderer(r); p != nil {
 		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
 	}

@@ -2,13 +2,16 @@ package helmcli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -30,7 +33,23 @@ func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func
 	})
 }
 
-// Template implements helmclient.Releases. It does not ask a cluster, so Capabilities in templates are helm's defaults.
+// clusterVersion returns the version of the cluster, "" if kubectl does not give it: then helm renders for the newest version that
+// it knows.
+func (m *master) clusterVersion(ctx context.Context) string {
+	out, err := m.run(ctx, command{argv: []string{"kubectl", "get", "--raw=/version", "--request-timeout=10s"}})
+	var info struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err != nil || json.Unmarshal(out, &info) != nil {
+		return ""
+	}
+	if _, err := version.ParseGeneric(info.GitVersion); err != nil {
+		return ""
+	}
+	return info.GitVersion
+}
+
+// Template implements helmclient.Releases.
 func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, error) {
 	n, err := c.name(r.Name)
 	if err != nil {
@@ -39,6 +58,9 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 	if _, err := installArguments(r); err != nil {
 		return "", err
 	}
+	if _, err := version.ParseGeneric(r.KubeVersion); err != nil && r.KubeVersion != "" {
+		return "", fmt.Errorf("%w: KubeVersion: %q is no version such as 1.34.2", helmclient.ErrInvalid, r.KubeVersion)
+	}
 	v, err := mergeValues(r.Values)
 	if err != nil {
 		return "", err
@@ -46,6 +68,9 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 	var manifest []byte
 	err = c.withChart(ctx, r.Chart, func(m *master, p providedChart) (err error) {
 		run := command{argv: append([]string{"helm", "template", n.Release, p.ref, "--namespace=" + n.Namespace}, append(p.args, v.args...)...), files: true}
+		if kubernetes := cmp.Or(r.KubeVersion, m.clusterVersion(ctx)); kubernetes != "" {
+			run.argv = append(run.argv, "--kube-version="+kubernetes)
+		}
 		if v.document != nil {
 			run.argv = append(run.argv, "--values=-")
 			run.stdin = v.reader()

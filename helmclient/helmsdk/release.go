@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 
@@ -114,12 +115,15 @@ func (i *installed) Uninstall(r helmclient.Uninstall) error {
 	return err
 }
 
-// template renders a chart: no cluster is asked, what templates see of one are Helm's defaults. Hooks come last, as with
-// Helm's own command.
+// template implements inprocess.Version.
 func template(k *inprocess.Call, r helmclient.Install, ch inprocess.Chart, values map[string]any) (string, error) {
 	a := action.NewInstall(&action.Configuration{Log: k.Debug})
 	a.ReleaseName, a.Namespace = k.Name.Release, k.Name.Namespace
 	a.DryRun, a.ClientOnly, a.Replace = true, true, true
+	var err error
+	if a.KubeVersion, err = chartutil.ParseKubeVersion(r.KubeVersion); err != nil {
+		return "", err
+	}
 	if p := k.PostRenderer(r); p != nil {
 		a.PostRenderer = p
 	}

@@ -280,6 +280,25 @@ func testDryRun(t *testing.T, s *suite) {
 	}
 }
 
+// testKubeVersion renders a chart for the version of the cluster, as a dry run does,
+// and for a version that the caller gives.
+func testKubeVersion(t *testing.T, s *suite) {
+	r := helmclient.Install{Name: s.name("version"), DryRun: true, Chart: given(pack(t, "version", "1.0.0", files{
+		"templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: version}\ndata: {version: {{ .Capabilities.KubeVersion.Version | quote }}}\n",
+	}))}
+	manifest, err := s.Client.Template(s.ctx, r)
+	if err != nil || !strings.Contains(s.install(t, r).Manifest, strings.TrimSpace(manifest[max(strings.Index(manifest, "data:"), 0):])) {
+		t.Errorf("for the cluster: %v %s", err, manifest)
+	}
+	r.KubeVersion = "1.29.3"
+	if manifest, err = s.Client.Template(s.ctx, r); err != nil || !strings.Contains(manifest, `"v1.29.3"`) {
+		t.Errorf("for 1.29.3: %v %s", err, manifest)
+	}
+	r.KubeVersion = "new"
+	_, err = s.Client.Template(s.ctx, r)
+	is(t, "no version", err, helmclient.ErrInvalid)
+}
+
 func testPostRender(t *testing.T, s *suite) {
 	n := s.name("post")
 	r := helmclient.Install{Name: n, Chart: given(pack(t, "small", "1.0.0", small()))}

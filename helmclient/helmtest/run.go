@@ -15,6 +15,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"list":                     testList,
 		"namespace is made":        testNamespace,
 		"dry run and template":     testDryRun,
+		"version of Kubernetes":    testKubeVersion,
 		"post-renderer":            testPostRender,
 		"values":                   testValues,
 		"same values":              testSameValues,

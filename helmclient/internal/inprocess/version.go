@@ -11,7 +11,8 @@ import (
 type Version struct {
 	// Open prepares Helm for one call.
 	Open func(k *Call) (Release, error)
-	// Template renders a chart without a cluster.
+	// Template renders a chart without a cluster, for r.KubeVersion, which is given. Hooks come last, as with Helm's own
+	// command.
 	Template func(k *Call, r helmclient.Install, ch Chart, values map[string]any) (manifest string, err error)
 
 	LoadArchive   func(archive io.Reader) (Chart, error)

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ func RunAlone(t *testing.T, open Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
 		"config": testConfig, "errors of the API": testErrorsOfTheAPI, "hanging API": testHangingAPI, "huge answers": testHugeAnswers, "only one": testOnlyOne,
-		"repositories of two clients": testRepositoriesOfTwoClients, "directories": testDirectories, "unusable indexes": testUnusableIndexes, "nothing from the environment": testNothingFromTheEnvironment,
+		"repositories of two clients": testRepositoriesOfTwoClients, "directories": testDirectories, "unusable indexes": testUnusableIndexes, "newest version": testNewestVersion, "nothing from the environment": testNothingFromTheEnvironment,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -235,5 +236,23 @@ func testNothingFromTheEnvironment(t *testing.T, open Open) {
 	left, err := os.ReadDir(home)
 	if err != nil || len(left) > 0 {
 		t.Errorf("files in the home directory: %v %v", left, err)
+	}
+}
+
+// testNewestVersion: without a cluster, templates see the version of Kubernetes that Helm is built for. go.mod has it as that of
+// client-go.
+func testNewestVersion(t *testing.T, open Open) {
+	t.Parallel()
+	module, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := regexp.MustCompile(`k8s.io/client-go v0\.(\d+)\.`).FindSubmatch(module)
+	chart := small("1.0.0")
+	chart["small/templates/v.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: v}\ndata: {version: {{ .Capabilities.KubeVersion.Version }}}\n"
+	manifest, err := open.at(t, "https://127.0.0.1:1", t.TempDir()).Template(t.Context(), helmclient.Install{
+		Name: helmclient.Name{Release: "r"}, Chart: archive(Packed(chart))})
+	if err != nil || !strings.Contains(manifest, "version: v1."+string(minor[1])+".0}") {
+		t.Errorf("%v %s, go.mod: %s", err, manifest, minor)
 	}
 }
