@@ -32,8 +32,8 @@ func agentKeys(ctx context.Context, socket string) ([]ssh.Signer, func(), error)
 	if err != nil {
 		return nil, nothing, nil //nolint:nilerr // no agent, no keys
 	}
-	// The agent signs during the login: the connection stays open until then. One
-	// that does not answer must not outlast ctx.
+	// The connection stays open until the login, because the agent signs during the login. The end of ctx closes the
+	// connection to an agent that does not answer.
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	done := func() {
 		stop()

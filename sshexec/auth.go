@@ -17,19 +17,18 @@ import (
 // Auth is one credential. Make it with [Password], [PrivateKey], [PrivateKeyFile], [Certificate], [Agent] or
 // [KeyboardInteractive]. It prints as *** in every format, so that a struct that holds one can be logged.
 type Auth struct {
-	// A function: fmt prints unexported fields of nested structs without asking
-	// for their methods. It stops at nested pointers, except that a verb which
-	// does not fit (%s) makes it follow a pointer to a struct.
+	// method is a function, because fmt prints unexported fields of nested structs without calling their Format methods. A
+	// pointer to a struct would not be enough: fmt follows it for a verb that does not fit, such as %s.
 	method func() *authMethod
 }
 
-// authMethod is exactly one of: a password, keys, an answer to challenges.
+// authMethod has exactly one of password, keys and answer.
 type authMethod struct {
 	password *string
 	keys     keySource
 	answer   func(context.Context, Challenge) ([]string, error)
-	// mark is equal only for equal credentials: a caller with other credentials must not use a connection made with
-	// these.
+	// mark identifies the credential. It is part of the key of a connection, so that a caller with other credentials does
+	// not use the connection.
 	mark [sha256.Size]byte
 }
 
@@ -47,9 +46,8 @@ func Password(password string) Auth {
 	return newAuth(authMethod{password: &password}, "password", []byte(password))
 }
 
-// PrivateKey logs in with a private key in PEM or OpenSSH form. A passphrase is
-// needed, and allowed, only for a key that is protected by one: at most one is
-// given.
+// PrivateKey logs in with a private key in PEM or OpenSSH form. Pass a passphrase if, and only if, the key is protected by one. More
+// than one passphrase is an error.
 func PrivateKey(pem []byte, passphrase ...string) (Auth, error) {
 	signer, err := parsePrivateKey(pem, passphrase)
 	if err != nil {
@@ -69,7 +67,7 @@ func nothing() {}
 // offers no key. The reason why a file cannot be used is reported only if no other credential is accepted.
 func PrivateKeyFile(name string, passphrase ...string) Auth {
 	keys := func(context.Context) ([]ssh.Signer, func(), error) {
-		pem, err := os.ReadFile(name) //nolint:gosec // the caller says which
+		pem, err := os.ReadFile(name) //nolint:gosec // the caller chooses the file
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nothing, nil
 		}
@@ -97,7 +95,7 @@ func parsePrivateKey(pem []byte, passphrase []string) (ssh.Signer, error) {
 	case err == nil:
 		return signer, nil
 	case !errors.As(err, &locked):
-		// The cause may quote the input: it is not repeated.
+		// Do not wrap the cause, because it may quote the key.
 		return nil, errors.New("private key cannot be read")
 	case len(passphrase) == 0:
 		return nil, errors.New("private key is protected by a passphrase")
@@ -109,8 +107,8 @@ func parsePrivateKey(pem []byte, passphrase []string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// Certificate logs in with a private key and a certificate for it, in the form
-// of a file id_ed25519-cert.pub ("ssh-ed25519-cert-v01@openssh.com AAAA...").
+// Certificate logs in with a private key and a certificate for this key, in the form of a file id_ed25519-cert.pub
+// ("ssh-ed25519-cert-v01@openssh.com AAAA...").
 func Certificate(certificate, pem []byte, passphrase ...string) (Auth, error) {
 	key, _, _, _, err := ssh.ParseAuthorizedKey(certificate)
 	if err != nil {
@@ -143,39 +141,38 @@ type Challenge struct {
 // Question is one question of a [Challenge].
 type Question struct {
 	Text string
-	Echo bool // whether the input may be shown: it is not a secret
+	Echo bool // the answer may be displayed while it is typed; it is not a secret
 }
 
-// KeyboardInteractive logs in by answering the questions of the host, such as one-time codes. answer returns one answer
-// per question; its error ends the login. Its context belongs to the connection that is being made.
+// KeyboardInteractive logs in by answering the questions of the host, for example for one-time codes. answer returns one answer per
+// question. If it returns an error, the login ends. answer gets the context of the connection attempt.
 func KeyboardInteractive(answer func(ctx context.Context, c Challenge) ([]string, error)) Auth {
-	// Functions cannot be compared: each one is another credential.
+	// Functions cannot be compared, so each call makes another credential.
 	return newAuth(authMethod{answer: answer}, "interactive", []byte(rand.Text()))
 }
 
-// Sudo says how the login user becomes root. Its zero value is for hosts where
-// sudo asks for no password. It prints as *** in every format.
+// Sudo configures how the login user becomes root. The zero value is for hosts where sudo does not ask for a password. A Sudo prints
+// as *** in every format.
 type Sudo struct {
-	secret *string // a pointer to a string: fmt does not follow it when nested
+	secret *string // a pointer, because fmt does not follow a nested pointer to a string
 	listed bool
 }
 
-// SudoPassword is for hosts where sudo asks for the user's password. The
-// password is written to the standard input of sudo, and only once sudo has
-// asked for it. It is never part of a command line.
+// SudoPassword is for hosts where sudo asks for the user's password. The package writes the password to the standard input of sudo,
+// and only after sudo has asked for it. The password is never part of a command line.
 func SudoPassword(password string) Sudo { return Sudo{secret: &password} }
 
 // SudoListed is for hosts whose sudoers file lists the commands that the user may run, without a password:
 //
 //	deploy ALL=(root) NOPASSWD: /usr/bin/systemctl restart nginx, /usr/bin/kill
 //
-// sudo runs the command itself then, and the log of sudo has it as it is in Argv. Otherwise sudo runs /bin/sh, which reports its
-// process group and runs the command, and the file has to allow /bin/sh, that is everything.
+// With SudoListed sudo runs the command directly, and the log of sudo contains Argv. Without SudoListed sudo runs /bin/sh, which
+// reports its process group and runs the command, so the file has to allow /bin/sh, and with it every command.
 //
-// This is so for commands with Argv, and without Env and Dir. Commands with Shell, Env or Dir, and all transfers of files as
-// root, still need /bin/sh, as do [Host.StartJob] and the other calls that run scripts. A command that sudo refuses is an
-// [ErrSudo], which is recognised by what sudo says in English. A command whose context ends is ended with kill, which the file has
-// to list; without it the command continues. The file may set use_pty.
+// SudoListed applies to commands with Argv and without Env and Dir. Commands with Shell, Env or Dir, all file transfers as root,
+// [Host.StartJob] and other calls that run scripts still need /bin/sh. If sudo refuses a command, the error wraps [ErrSudo]; the
+// package recognises the English messages of sudo. To end a command whose context has ended, the package runs kill, which the file
+// has to list; otherwise the command continues. The file may set use_pty.
 func SudoListed() Sudo { return Sudo{listed: true} }
 
 // Format prints *** for every verb.

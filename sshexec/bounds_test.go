@@ -31,7 +31,7 @@ func flood(text string) sshtest.Command {
 	}
 }
 
-// put makes a file of the login user.
+// put creates a file of the login user.
 func put(t *testing.T, remote *sshtest.Host, name, content string) {
 	t.Helper()
 	if err := errors.Join(remote.FS().MkdirAll(path.Dir(name), 0o755), afero.WriteFile(remote.FS(), name, []byte(content), 0o644)); err != nil {
@@ -39,7 +39,7 @@ func put(t *testing.T, remote *sshtest.Host, name, content string) {
 	}
 }
 
-// TestBounds: what a host prints without end is refused by name, wherever this package reads it.
+// TestBounds checks that every call that reads the output of a host refuses endless output with an error that names the limit.
 func TestBounds(t *testing.T) {
 	file := strings.Repeat("0a", 32) + "  ./"
 	download := func(l sshexec.TreeLimits) func(context.Context, *testing.T, *sshexec.Host) error {
@@ -100,7 +100,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDownloadTreeWithinItsLimits: a tree that has just as much as the limits allow is fetched.
+// TestDownloadTreeWithinItsLimits checks that a tree exactly at the limits is downloaded.
 func TestDownloadTreeWithinItsLimits(t *testing.T) {
 	host, remote := connect(t, sshtest.Config{})
 	for i := range 3 {
@@ -116,7 +116,7 @@ func TestDownloadTreeWithinItsLimits(t *testing.T) {
 	}
 }
 
-// TestBoundOfJobOutput: a host may send no more output of a job in one answer than it was asked for.
+// TestBoundOfJobOutput checks that a host cannot send more output of a job in one answer than requested.
 func TestBoundOfJobOutput(t *testing.T) {
 	const state, most = "running 0 1 1 0\n", 16 << 20
 	output := strings.Repeat("x", most+1)

@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// TestTransfersWithBusybox: the programs of a host without GNU's, openssl among what it lacks.
+// TestTransfersWithBusybox transfers files with the programs of busybox, on a host without GNU's programs and openssl.
 func TestTransfersWithBusybox(t *testing.T) {
 	t.Parallel()
 	busybox, err := exec.LookPath("busybox")

@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// check has the chunks of an upload compared on the host. A file of one chunk is
-// not compared here but when it is put in its place.
+// check compares the chunks of an upload with their digests on the host. A file of one chunk is compared later, by the script that
+// renames the file.
 type check struct {
 	u      *upload
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	ready   bool    // the session of the transfer is open: another one may be asked for
-	chunks  []chunk // that have arrived, in the order in which they are asked for
-	asked   int     // how many have been asked for
-	answers int     // how many are compared
-	remote  *ranges // nil before the first is asked for
+	ready   bool    // the session of the transfer is open, so check may open another one
+	chunks  []chunk // chunks that have arrived, in the order of the requests
+	asked   int     // number of requested digests
+	answers int     // number of compared digests
+	remote  *ranges // nil before the first request
 }
 
 func (u *upload) checking(ctx context.Context) *check {
@@ -26,15 +26,15 @@ func (u *upload) checking(ctx context.Context) *check {
 	return &check{u: u, ctx: ctx, cancel: cancel}
 }
 
-// begin says that the transfer has its session. Before, the check must not ask
-// for one: it could be the last.
+// begin records that the transfer has its session. Before, check must not open a session, because it could take the last session
+// that the host allows.
 func (c *check) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready = true
 }
 
-// add takes a chunk that has arrived.
+// add adds a chunk that has arrived.
 func (c *check) add(part chunk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *check) add(part chunk) {
 	}
 }
 
-// ask sends the requests that have not been sent yet.
+// ask sends the pending requests.
 func (c *check) ask() {
 	if c.remote == nil {
 		c.remote = c.u.host.startRanges(c.ctx, c.u.temporary, c.u.file.Root, c.compare)
@@ -68,8 +68,8 @@ func (c *check) compare(digest string) error {
 	return nil
 }
 
-// end waits until everything is compared. It returns the digest of a file that
-// is yet to be compared as a whole. The session of the transfer must be closed.
+// end waits until all chunks are compared. For a file of one chunk it returns the digest, which the caller compares. The session of
+// the transfer must be closed.
 func (c *check) end(size int64) (whole string, err error) {
 	c.mu.Lock()
 	if c.remote == nil && len(c.chunks) == 1 && c.chunks[0].offset == 0 && c.chunks[0].size == size {
@@ -81,7 +81,7 @@ func (c *check) end(size int64) (whole string, err error) {
 	}
 	remote := c.remote
 	c.mu.Unlock()
-	if remote == nil { // resumed although nothing was missing
+	if remote == nil { // the resumed upload had nothing left to send
 		return "", nil
 	}
 	if err := remote.wait(c.ctx); err != nil {

@@ -16,12 +16,11 @@ import (
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
-// frame replaces itself by the command. First it reports its process id and, from /proc, its process group, on standard output
-// and on standard error: before these lines a stream has what the login shell prints, and sudo will not ask for a password any
-// more. It reads the environment from standard input and
-// changes the directory. The command finds the rest of standard input untouched, because read takes a pipe byte by
-// byte. It is one line, because csh as a login shell does not take several. Its variables are unset before the command
-// starts.
+// frame is a script that replaces itself by the command. First it writes a line with its process id and, from /proc, its process
+// group to standard output and standard error. On each stream, output of the login shell comes before this line, and sudo does not
+// ask for a password after it. Then frame reads the environment from standard input and changes the directory. The command gets the
+// rest of standard input, because read takes a pipe byte by byte. frame is one line, because csh as a login shell does not accept
+// several. It unsets its variables before the command starts.
 //
 //	$1 marker, $2 number of variables, $3 directory, then the command
 const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` +
@@ -32,15 +31,15 @@ const frame = `_sshexec=; { read -r _sshexec <"/proc/$$/stat"; } 2>/dev/null; ` 
 	`if [ -n "$3" ]; then cd "$3" || exit 125; fi; ` +
 	`shift 3; exec "$@"`
 
-// invocation is a command made ready for the wire.
+// invocation is a command in the form in which it is sent.
 type invocation struct {
 	line   string // text for the login shell, which replaces itself by the command and so prints nothing after it
 	env    string // sent before standard input
 	sudo   bool
-	listed bool   // sudo runs the command itself
-	prompt string // what sudo asks with; "" when it must not ask
-	marker string // what frame says when it has begun
-	shown  string // the command for people, masked
+	listed bool   // sudo runs the command directly, without frame
+	prompt string // prompt of sudo; "" if sudo must not ask
+	marker string // first word of the line that frame writes
+	shown  string // the command for display, masked
 	masker *mask.Masker
 }
 
@@ -68,7 +67,7 @@ func (h *Host) invocation(c Command) (invocation, error) {
 }
 
 // replaceShell makes the login shell replace itself by the command, so that it prints nothing after the command. Restricted shells
-// refuse it: they run the command without.
+// refuse exec; for them the command is sent again without it.
 const replaceShell = "exec "
 
 func (inv invocation) framed(c Command, user string) string {
@@ -88,7 +87,7 @@ func (inv invocation) asUser(c Command, user string) []string {
 	if !inv.sudo {
 		return nil
 	}
-	words := []string{"sudo", "-H", "-n"} // -H: some distributions keep the home of the login user
+	words := []string{"sudo", "-H", "-n"} // -H: some distributions do not change HOME
 	if inv.prompt != "" {
 		words = []string{"sudo", "-H", "-S", "-p", inv.prompt}
 	}
@@ -125,14 +124,13 @@ func (c Command) validate() error {
 	return nil
 }
 
-// userName is what useradd of Debian and Red Hat allows, and what sudo -u does
-// not take for anything else.
+// userName matches the names that useradd of Debian and Red Hat allows. sudo -u accepts them only as names.
 var userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*\$?$`)
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// exports returns one line of shell text per variable, in the order of names.
-// frame gives _sshexec_nl, so that values of several lines fit in one.
+// exports returns one line of shell text per variable, sorted by name. A newline in a value is written as the variable _sshexec_nl,
+// which frame sets.
 func exports(env map[string]string) (string, error) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -148,7 +146,7 @@ func exports(env map[string]string) (string, error) {
 	return text.String(), nil
 }
 
-// oneLine quotes a value so that it fits in one line of shell text.
+// oneLine quotes a value in one line of shell text.
 func oneLine(value string) string {
 	lines := strings.Split(value, "\n")
 	for i, line := range lines {
@@ -157,11 +155,10 @@ func oneLine(value string) string {
 	return strings.Join(lines, `"$_sshexec_nl"`)
 }
 
-// doing describes an action on a file of the host.
+// doing returns the description of an action on a file of the host.
 func doing(what, path string) string { return what + " " + shellescape.Quote(path) }
 
-// shown returns the command for people. Words are masked before they are
-// quoted: quoting changes how a secret looks.
+// shown returns the command for display. It masks words before it quotes them, because quoting changes the text of a secret.
 func (c Command) shown(m *mask.Masker) string {
 	if c.does != "" {
 		return m.Mask(c.does)
@@ -179,8 +176,8 @@ func (c Command) shown(m *mask.Masker) string {
 	return m.Mask(strings.Join(words, " "))
 }
 
-// secrets returns the texts to mask: Command.Secrets and the passwords of the target. A password that equals the user's
-// name is not masked: masking it would spoil every path below the home directory.
+// secrets returns the texts to mask: Command.Secrets and the passwords of the target. A password that equals the user's name is
+// not masked, because this would mask a part of each path below the home directory.
 func (h *Host) secrets(c Command) []string {
 	secrets := slices.Clone(c.Secrets)
 	add := func(password string) {

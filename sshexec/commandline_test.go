@@ -92,8 +92,7 @@ func TestCommandLineGolden(t *testing.T) {
 	}
 }
 
-// realShell runs a command line on this machine the way sshd does. It returns the output without the line that marks where
-// the output begins.
+// realShell runs a command line on this machine as sshd does. It returns the output after the line of frame.
 func realShell(t *testing.T, line string, stdin []byte) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("/bin/sh"); err != nil {

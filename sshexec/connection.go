@@ -20,17 +20,17 @@ type connection struct {
 	client  *ssh.Client
 	wire    *wire
 	hostKey ssh.PublicKey
-	slots   chan struct{} // one per session that may be open
-	dead    chan struct{} // closed once it has ended
-	gone    chan struct{} // closed once it takes no new users: it is dead or retired
-	idle    time.Duration // how long it is kept without users
+	slots   chan struct{} // one slot per session that may be open
+	dead    chan struct{} // closed when the connection has ended
+	gone    chan struct{} // closed when the connection accepts no new users: it is dead or retired
+	idle    time.Duration // time after which a connection without users is closed
 
 	mu      sync.Mutex
-	users   int // sessions and tunnels, open or being opened
-	open    int // sessions
-	peak    int // most sessions that were open at once
+	users   int // number of sessions and tunnels that are open or being opened
+	open    int // number of open sessions
+	peak    int // maximum of open
 	retired bool
-	timer   *time.Timer // closes it when it is idle
+	timer   *time.Timer // closes the idle connection
 }
 
 // dialOnce sets up a connection, through the jump host if there is one.
@@ -88,7 +88,7 @@ func (p *Pool) reach(ctx context.Context, t Target, phase func(string)) (net.Con
 	return conn, nil
 }
 
-// allowed asks Options.Allow about a target.
+// allowed calls Options.Allow unless the target is trusted.
 func (p *Pool) allowed(t Target) error {
 	if t.Trusted {
 		return nil
@@ -107,7 +107,7 @@ func (p *Pool) allowed(t Target) error {
 	return nil
 }
 
-// through names the jump host that an error comes from.
+// through adds the name of the jump host to its error.
 func through(hop Target, err error) error {
 	return fmt.Errorf("jump host: %w", (&Host{target: hop}).fail(err))
 }
@@ -123,7 +123,7 @@ func handshake(ctx context.Context, raw *wire, t Target) (*ssh.Client, ssh.Publi
 	}
 	defer login.close()
 	var hostKey ssh.PublicKey
-	var refused error // by the policy; x/crypto/ssh does not wrap every cause
+	var refused error // error of the host key policy; x/crypto/ssh does not wrap every cause
 	config := &ssh.ClientConfig{
 		User:              t.User,
 		Auth:              login.methods,
@@ -135,8 +135,7 @@ func handshake(ctx context.Context, raw *wire, t Target) (*ssh.Client, ssh.Publi
 			return refused
 		},
 	}
-	// x/crypto/ssh does not take a context: only closing the connection ends a handshake with a host that does not
-	// answer.
+	// x/crypto/ssh does not accept a context. Only closing the connection ends a handshake with a host that does not answer.
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	conn, channels, requests, err := ssh.NewClientConn(raw, t.Addr, config)
 	if !stop() && err == nil {
@@ -170,7 +169,7 @@ func classifyHandshake(err error, verified bool, known identity, t Target, l *lo
 	}
 }
 
-// noCommon reports whether the negotiation failed over the host key.
+// noCommon reports whether the negotiation failed because of the host key algorithms.
 func noCommon(e *ssh.AlgorithmNegotiationError, wanted []string) bool {
 	for _, list := range [][]string{e.RequestedAlgorithms, e.SupportedAlgorithms} {
 		if len(list) >= len(wanted) && slices.Equal(list[:len(wanted)], wanted) {
@@ -180,11 +179,11 @@ func noCommon(e *ssh.AlgorithmNegotiationError, wanted []string) bool {
 	return false
 }
 
-// keepAliveRequest is unknown to every server, which therefore answers with a refusal.
+// keepAliveRequest is a request that no server knows, so every server answers with a refusal.
 const keepAliveRequest = "keepalive@openssh.com"
 
-// keepAlive sends keep-alive requests and closes the connection if the host does not answer within an interval: TCP
-// does not detect a lost host.
+// keepAlive sends keep-alive requests, because TCP does not detect a lost host. It closes the connection if the host does not answer
+// within an interval.
 func (c *connection) keepAlive(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -204,12 +203,12 @@ func (c *connection) keepAlive(interval time.Duration) {
 	}
 }
 
-// stuckLimit bounds the time for which the end of a call waits until a short message is sent. After that the message is
-// sent in the background: a blocked network must not delay a caller whose context has ended. Only keepAlive decides
-// whether the connection is dead, since it may only be slow.
+// stuckLimit is the time for which the end of a call waits until a short message is sent. Afterwards the message is sent in the
+// background, so that a blocked network does not delay a caller whose context has ended. The connection may only be slow, so only
+// keepAlive decides whether it is dead.
 const stuckLimit = 2 * time.Second
 
-// promptly runs fn, which sends a short message, and reports whether the message was sent.
+// promptly runs fn, which sends a short message, and reports whether fn returned within stuckLimit.
 func (c *connection) promptly(fn func()) bool {
 	sent := make(chan struct{})
 	if !c.pool.spawn(func() { fn(); close(sent) }) {
@@ -235,8 +234,7 @@ func (c *connection) usable() bool {
 	}
 }
 
-// use keeps the connection open until leave. It returns false when the
-// connection takes no new users.
+// use keeps the connection open until leave. It returns false if the connection accepts no new users.
 func (c *connection) use() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,8 +255,7 @@ func (c *connection) leave() {
 	c.rest()
 }
 
-// rest closes a retired connection that has no users, and any other after a
-// while.
+// rest closes a retired connection without users at once, and any other connection without users after its idle time.
 func (c *connection) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// blackhole accepts connections, and may greet, but says nothing more.
+// blackhole accepts connections, sends the greeting, and then sends nothing.
 func blackhole(t *testing.T, greeting string) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -46,8 +46,8 @@ func blackhole(t *testing.T, greeting string) string {
 	return l.Addr().String()
 }
 
-// TestContextEndsEveryPhase: whatever a host does not answer, the context ends the wait and the error says what was
-// waited for.
+// TestContextEndsEveryPhase checks that the end of the context ends the wait in every phase of a connection, and that the error names
+// the phase.
 func TestContextEndsEveryPhase(t *testing.T) {
 	stalled := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
@@ -66,7 +66,7 @@ func TestContextEndsEveryPhase(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		faults sshtest.Faults
-		addr   string // instead of that of a host with faults
+		addr   string // address instead of a host with faults
 		dial   func(context.Context, string, string) (net.Conn, error)
 		call   func(context.Context, *sshexec.Host) error
 		phase  string
@@ -124,7 +124,7 @@ func TestContextEndsEveryPhase(t *testing.T) {
 	}
 }
 
-// zeros is a file without end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
@@ -132,7 +132,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 func TestOneConnectionManySessions(t *testing.T) {
 	const callers, sessions = 12, 3
 	var dials, running, most, called atomic.Int32
-	full := make(chan struct{}) // closed when as many sessions are open as may be, and all callers wait for one
+	full := make(chan struct{}) // closed when all sessions are in use and the other callers wait
 	remote := sshtest.Start(t, sshtest.Config{Commands: map[string]sshtest.Command{
 		"work": func(ctx context.Context, _ *sshtest.Process) int {
 			now := running.Add(1)
@@ -267,7 +267,7 @@ func TestKeepAliveNoticesADeadPeer(t *testing.T) {
 	frozen.Store(false)
 }
 
-// freezer drops what is sent, like a network that is gone.
+// freezer drops sent data, like a network that fails.
 type freezer struct {
 	net.Conn
 	frozen *atomic.Bool
@@ -280,8 +280,8 @@ func (f *freezer) Write(p []byte) (int, error) {
 	return f.Conn.Write(p)
 }
 
-// TestLinkThatTakesNothing: when nothing on the network accepts data any more, calls nevertheless end with their
-// context, long before the keepalive closes the connection.
+// TestLinkThatTakesNothing checks that calls end with their context when the network accepts no more data, long before the keep-alive
+// requests close the connection.
 func TestLinkThatTakesNothing(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *sshexec.Host) error{
 		"command": func(ctx context.Context, h *sshexec.Host) error {
@@ -320,7 +320,7 @@ func TestLinkThatTakesNothing(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				for met := false; !met; { // a fast call is repeated until one begins on the stuck link
+				for met := false; !met; { // repeat a fast call until one begins after the link is stuck
 					select {
 					case <-stuck:
 						met = true
@@ -343,7 +343,7 @@ func TestLinkThatTakesNothing(t *testing.T) {
 	}
 }
 
-// stuckConn takes nothing once it is stuck.
+// stuckConn blocks writes once it is stuck.
 type stuckConn struct {
 	net.Conn
 	stuck, closed chan struct{}

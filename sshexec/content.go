@@ -10,15 +10,14 @@ import (
 // content is the source of an upload.
 type content struct {
 	r      io.Reader
-	seeker io.Seeker // nil when the content can be read only once
-	start  int64     // where it begins
-	size   int64     // -1 when unknown
-	head   []byte    // its first bytes, read ahead
-	used   bool      // what can be read only once has been
+	seeker io.Seeker // nil if the content can be read only once
+	start  int64     // offset at which the content begins
+	size   int64     // -1 if unknown
+	head   []byte    // the first bytes, read ahead
+	used   bool      // the content has been read
 }
 
-// newContent finds out whether a reader can seek. A reader whose Seek fails, such as the end of a pipe, is read only
-// once.
+// newContent checks whether a reader can seek. A reader whose Seek fails, such as a pipe, is read only once.
 func newContent(r io.Reader) (*content, error) {
 	once := &content{r: r, size: -1}
 	seeker, ok := r.(io.Seeker)
@@ -72,7 +71,7 @@ func (c *content) peek(ctx context.Context, limit int) (all bool, err error) {
 		return false, context.Cause(ctx)
 	}
 	if all == (c.size > int64(limit)) {
-		c.seeker, c.size = nil, -1 // files of /proc say that they are empty
+		c.seeker, c.size = nil, -1 // Seek reports a wrong size, for example 0 for files in /proc
 	}
 	return all, nil
 }

@@ -29,7 +29,7 @@ func logIn(t *testing.T, remote *sshtest.Host, auths ...sshexec.Auth) error {
 	return newPool(t, sshexec.Options{}).Host(to).Run(withinMinutes(t), []string{"true"}, nil, nil, nil)
 }
 
-// privateKey returns a key plain, and protected by the passphrase "open sesame".
+// privateKey returns a key in plain form, and protected by the passphrase "open sesame".
 func privateKey(t *testing.T) (plain, locked []byte, public ssh.PublicKey, private ed25519.PrivateKey) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -177,7 +177,7 @@ func TestAgent(t *testing.T) {
 	socket := serveAgent(t, func(conn net.Conn) { _ = agent.ServeAgent(keyring, conn) })
 	password := sshexec.Password("ubuntu")
 
-	// Without keys, and without an agent, another credential is used.
+	// An agent without keys, and a missing agent, do not prevent a login with another credential.
 	t.Setenv("SSH_AUTH_SOCK", "")
 	for name, a := range map[string]sshexec.Auth{
 		"empty": sshexec.Agent(socket), "missing": sshexec.Agent(socket + ".none"), "not set": sshexec.Agent(""),
@@ -201,7 +201,7 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestAgentThatDoesNotAnswer must not outlast the context.
+// TestAgentThatDoesNotAnswer checks that the end of the context ends a login that waits for an agent.
 func TestAgentThatDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(withinMinutes(t))
 	silent := serveAgent(t, func(conn net.Conn) {
@@ -247,7 +247,7 @@ func TestKeyboardInteractive(t *testing.T) {
 	}
 }
 
-// TestTwoFactors: a key and then a code.
+// TestTwoFactors logs in with a key and then a code.
 func TestTwoFactors(t *testing.T) {
 	plain, _, public, _ := privateKey(t)
 	remote := sshtest.Start(t, sshtest.Config{
@@ -267,7 +267,7 @@ func TestTwoFactors(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreNotLent: a caller with other credentials does not get a connection made with different ones.
+// TestConnectionsAreNotLent checks that a caller does not get a connection that was opened with other credentials.
 func TestConnectionsAreNotLent(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	pool := newPool(t, sshexec.Options{})

@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestCutWhileSessionsOpen: if a connection ends just when sessions are opened, neither the callers that run commands
-// nor Close of the pool block.
+// TestCutWhileSessionsOpen checks that neither callers that run commands nor Pool.Close block if a connection ends while sessions are
+// being opened.
 func TestCutWhileSessionsOpen(t *testing.T) {
 	t.Parallel()
 	host := sshtest.Start(t, sshtest.Config{})

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// digestQuickly defines d, which digests its standard input by the tool that
-// starts fastest, digestFast by the one that is fastest with much input. What
-// comes after the first word of its output differs.
+// digestQuickly and digestFast define the shell function d, which digests its standard input. digestQuickly prefers the tool that
+// starts fastest, digestFast the tool that is fastest with much input. The first word of the output is the digest.
 const (
 	digestQuickly = `d() { if command -v sha256sum >/dev/null 2>&1; then sha256sum; elif command -v shasum >/dev/null 2>&1; then shasum -a 256; else openssl dgst -sha256 -r; fi; }; `
 	digestFast    = `d() { if command -v openssl >/dev/null 2>&1; then openssl dgst -sha256 -r; elif command -v sha256sum >/dev/null 2>&1; then sha256sum; else shasum -a 256; fi; }; `
@@ -22,8 +21,7 @@ const (
 const digestScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `[ -r "$1" ] || { cat "$1" >/dev/null; exit 1; }; ` +
 	`if [ "$(($(wc -c <"$1") + 0))" = "$2" ]; then d <"$1"; else head -c "$2" "$1" | d; fi`
 
-// digestOf returns the digest of the first size bytes of a file of the host, in
-// hex.
+// digestOf returns the digest, in hex, of the first size bytes of a file of the host.
 func (h *Host) digestOf(ctx context.Context, f File, size int64) (string, error) {
 	out, err := h.Output(ctx, Command{
 		Argv: []string{"/bin/sh", "-c", digestScript, "sh", f.Path, fmt.Sprint(size)},
@@ -40,23 +38,22 @@ func firstWord(line string) string {
 	return word
 }
 
-// rangesScript digests parts of the file $1, each named by a line that says
-// where it begins and how long it is, both in units.
+// rangesScript digests parts of the file $1. Each line of standard input has the offset and the length of a part, both in units.
 const rangesScript = `LC_ALL=C; export LC_ALL; ` + digestFast +
 	`while read -r at n; do dd if="$1" bs=1048576 skip="$at" count="$n" 2>/dev/null | d || exit 1; done`
 
 // ranges computes digests of parts of a file on the host, one after the other, while more parts are requested.
 type ranges struct {
-	ready chan struct{} // a part was requested, or close was called
+	ready chan struct{} // receives when a part was requested or close was called
 	ended chan error
 
 	mu     sync.Mutex
-	asked  bytes.Buffer // not read yet
+	asked  bytes.Buffer // requests that the command has not read yet
 	closed bool
 }
 
-// startRanges begins. answer is called with each digest, in the order in which
-// they were asked for; an error of it ends the command.
+// startRanges starts the command. It calls answer with each digest, in the order of the requests. An error of answer ends the
+// command.
 func (h *Host) startRanges(ctx context.Context, name string, root bool, answer func(digest string) error) *ranges {
 	r := &ranges{ready: make(chan struct{}, 1), ended: make(chan error, 1)}
 	c := Command{
@@ -77,7 +74,7 @@ func (h *Host) startRanges(ctx context.Context, name string, root bool, answer f
 	return r
 }
 
-// ask asks for one more digest. It does not wait.
+// ask requests one more digest and does not wait for it.
 func (r *ranges) ask(c chunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +82,7 @@ func (r *ranges) ask(c chunk) {
 	r.wake()
 }
 
-// close ends the requests.
+// close ends the list of requests.
 func (r *ranges) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +97,7 @@ func (r *ranges) wake() {
 	}
 }
 
-// wait waits for the answers.
+// wait waits for the outstanding answers.
 func (r *ranges) wait(ctx context.Context) error {
 	r.close()
 	select {
@@ -118,7 +115,7 @@ func (r *ranges) Read(p []byte) (int, error) {
 		n, _ := r.asked.Read(p)
 		ended := r.closed && r.asked.Len() == 0
 		if ended {
-			r.wake() // for the next Read
+			r.wake() // so that the next Read does not wait
 		}
 		r.mu.Unlock()
 		switch {
@@ -143,7 +140,7 @@ func atMost(n int, line func(string) error) *lineWriter {
 	}}
 }
 
-// lineWriter hands over whole lines.
+// lineWriter passes whole lines to line.
 type lineWriter struct {
 	line func(string) error
 	rest []byte

@@ -7,7 +7,7 @@
 //	pool := sshexec.NewPool(sshexec.Options{})
 //	defer pool.Close()
 //	host := pool.Host(sshexec.Target{
-//		ID:       server.ID, // the host key is kept under it
+//		ID:       server.ID, // the host key is stored under this ID
 //		Addr:     "10.10.0.13",
 //		User:     "ubuntu",
 //		Auth:     []sshexec.Auth{sshexec.Agent(""), sshexec.PrivateKeyFile("/etc/vnfm/id_ed25519")},

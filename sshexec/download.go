@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// Download writes the content of a file of the host to to. It uses Path, Root, SHA256 and Progress of f. Content is
-// streamed. A transfer whose connection breaks is resumed on a new connection, as long as it makes progress and the
-// file has the same size and modification time. If a file grows meanwhile, Download reads up to its initial end.
+// Download writes the content of a file of the host to to. It uses Path, Root, SHA256 and Progress of f. The content is streamed.
+// Download resumes a transfer whose connection breaks on a new connection, as long as the transfer makes progress and the file has
+// the same size and modification time. If a file grows meanwhile, Download reads up to its initial end.
 //
 // The error wraps [ErrDigest] if the received content differs from the file on the host or from File.SHA256: then the
 // content written to to is invalid. It wraps fs.ErrNotExist or fs.ErrPermission if the host reports that, and
@@ -40,7 +40,7 @@ func (h *Host) Download(ctx context.Context, to io.Writer, f File) error {
 // device. Final.
 var ErrIrregular = errors.New("not a regular file")
 
-// download is Download for who has a place among the transfers.
+// download is Download for a caller that has a slot among the transfers.
 func (h *Host) download(ctx context.Context, to io.Writer, f File) (found, error) {
 	d := &download{host: h, file: f, to: to, digest: sha256.New(), meter: h.meter(f.Path, -1, f.Progress)}
 	defer d.meter.mute()
@@ -52,16 +52,16 @@ func (h *Host) download(ctx context.Context, to io.Writer, f File) (found, error
 	return *d.seen, nil
 }
 
-// download is a download under way.
+// download is the state of a running download.
 type download struct {
 	host   *Host
 	file   File
 	to     io.Writer
 	digest hash.Hash // of the bytes written
-	offset int64     // of what comes next
+	offset int64     // of the next byte
 	meter  *meter
 	seen   *found // nil before the host has answered
-	theirs string // digest on the host, when it is known
+	theirs string // digest on the host, "" until it is known
 }
 
 // found is the host's description of a file.
@@ -109,8 +109,7 @@ func (d *download) attempt(ctx context.Context) error {
 	return d.compare()
 }
 
-// large receives a file by SFTP, or else through a command, while the host
-// digests it.
+// large receives a file by SFTP or, on a host without SFTP, through a command. Meanwhile the host computes the digest.
 func (d *download) large(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -136,10 +135,10 @@ func (d *download) large(ctx context.Context) error {
 		err = d.byCommand(ctx)
 	}
 	if err != nil {
-		return d.host.during("download", d.file.Path, err) // the digest is given up, and not waited for
+		return d.host.during("download", d.file.Path, err) // cancels the digest and does not wait for it
 	}
 	if d.theirs == "" {
-		d.host.pool.spawn(digest) // unless it was
+		d.host.pool.spawn(digest) // does nothing if it was started above
 		select {
 		case a := <-digested:
 			d.theirs, err = a.digest, a.err
@@ -168,7 +167,7 @@ func (d *download) byCommand(ctx context.Context) error {
 	return d.host.fileFault("download", d.file.Path, err)
 }
 
-// window passes on a part of a stream.
+// window passes a part of a stream to write.
 type window struct {
 	skip, left int64
 	write      func([]byte) error
@@ -184,7 +183,7 @@ func (w *window) Write(p []byte) (int, error) {
 	return n, w.write(p)
 }
 
-// write hands over what comes next.
+// write writes the next bytes of the content.
 func (d *download) write(p []byte) error {
 	if len(p) == 0 {
 		return nil

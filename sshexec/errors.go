@@ -19,8 +19,8 @@ var (
 	ErrAuth = errors.New("authentication refused")
 	// ErrHostKey: the host does not have the expected key. Final.
 	ErrHostKey = errors.New("host key mismatch")
-	// ErrSudo: the login user could not become root, or Command.User. Final: the
-	// password was wrong, was needed and not given, or sudo does not allow it.
+	// ErrSudo: the login user could not become root or Command.User. Final: the password was wrong or missing, or sudo does not
+	// allow the command.
 	ErrSudo = errors.New("sudo refused")
 	// ErrDisconnected: the connection broke while a command ran or a file was sent. Whether it took effect is unknown:
 	// inspect the host before you retry.
@@ -41,10 +41,10 @@ var (
 // LimitError names the limit that the data from a host exceeded. errors.Is(err, ErrTooLarge) is true.
 type LimitError struct {
 	What  string // for example "bytes of output", "files and directories"
-	Limit int64  // how many of these are accepted
+	Limit int64  // the maximum number
 }
 
-// Error names the bound.
+// Error names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%v: more than %d %s", ErrTooLarge, e.Limit, e.What)
 }
@@ -52,16 +52,14 @@ func (e *LimitError) Error() string {
 // Is reports whether target is [ErrTooLarge].
 func (e *LimitError) Is(target error) bool { return target == ErrTooLarge }
 
-// HostError names the host an error comes from. Every error of this package
-// that concerns a host is a *HostError, an *ExitError or a *HostKeyError, or
-// wraps one.
+// HostError adds the name of the host to an error. Every error of this package about a host is a *HostError, an *ExitError or a
+// *HostKeyError, or wraps one of them.
 type HostError struct {
 	Host string // Target.Name
 	Err  error
 }
 
-// Error returns "host: reason". A reason that names the host itself is not
-// given its name twice.
+// Error returns "host: reason". If the reason already begins with the host, it returns only the reason.
 func (e *HostError) Error() string {
 	reason := e.Err.Error()
 	if strings.HasPrefix(reason, e.Host+": ") {
@@ -76,9 +74,9 @@ func (e *HostError) Unwrap() error { return e.Err }
 // ExitError reports that a command ran and ended with a code other than zero, or by a signal. Secrets in it are masked.
 type ExitError struct {
 	Host    string // Target.Name
-	Command string // the command line, for people
-	Code    int    // exit code; 128 + signal number, as the host reports it, or -1, when a signal ended it
-	Signal  string // without SIG, for example "KILL"; empty when the command exited
+	Command string // the command line for display
+	Code    int    // exit code; if a signal ended the command: 128 + signal number, as the host reports it, or -1
+	Signal  string // without SIG, for example "KILL"; "" if the command exited
 	Stderr  string // the last lines of standard error
 }
 
@@ -95,8 +93,7 @@ func (e *ExitError) Error() string {
 	return msg
 }
 
-// CommandFailure returns the fields of the error, for packages that recognise
-// a failed command by this method and do not import this one.
+// CommandFailure returns the fields of the error. Packages that do not import sshexec recognise a failed command by this method.
 func (e *ExitError) CommandFailure() (host, command string, exitCode int, stderr string) {
 	return e.Host, e.Command, e.Code, e.Stderr
 }
@@ -113,8 +110,8 @@ type HostKeyError struct {
 	// Known are the fingerprints that would be accepted, "SHA256:...", each followed by the comment of the key in parentheses if the
 	// key has one. It is empty if the host is not known at all.
 	Known  []string
-	Got    string // fingerprint presented, empty when the host has no key of a known type
-	Reason string // why not, unless it is simply another key: revoked, an expired certificate
+	Got    string // presented fingerprint, "" if the host has no key of a known type
+	Reason string // for example a revoked key or an expired certificate; "" if the key is simply another one
 }
 
 // Error names the host and the fingerprints.

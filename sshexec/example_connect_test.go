@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// Credentials are tried in their order. An agent or a key file that is not there is no error.
+// Credentials are tried in this order. A missing agent or key file is not an error.
 func ExampleTarget_credentials() {
 	remote, _ := sshtest.New(sshtest.Config{Name: "node1"})
 	defer remote.Close()
@@ -33,7 +33,7 @@ func ExampleTarget_credentials() {
 	// Output: <nil>
 }
 
-// A code that a person or a program reads from somewhere.
+// The program answers with a code, which it could read from a person or a token.
 func ExampleKeyboardInteractive() {
 	remote, _ := sshtest.New(sshtest.Config{Challenge: []sshtest.Question{{Prompt: "Code: ", Answer: "123456"}}})
 	defer remote.Close()
@@ -76,7 +76,7 @@ func ExampleTarget_via() {
 	// <nil>
 }
 
-// A machine that was replaced at the same address is not taken for the one that was known.
+// A replaced machine at the same address is not mistaken for the known machine.
 func ExampleHostKeyError() {
 	store := &sshtest.HostKeyStore{}
 	remote, _ := sshtest.New(sshtest.Config{})
@@ -96,7 +96,7 @@ func ExampleHostKeyError() {
 	var mismatch *sshexec.HostKeyError
 	fmt.Println(errors.Is(err, sshexec.ErrHostKey), errors.As(err, &mismatch) && mismatch.Got != mismatch.Known[0])
 
-	_ = host.ForgetKey(ctx) // it was we who replaced it
+	_ = host.ForgetKey(ctx) // this program has replaced the machine
 	fmt.Println(host.Wait(ctx))
 	// Output:
 	// <nil>
@@ -104,7 +104,7 @@ func ExampleHostKeyError() {
 	// <nil>
 }
 
-// What OpenSSH knows is trusted here, too.
+// The keys in OpenSSH's known_hosts are trusted.
 func ExampleKnownHosts() {
 	remote, _ := sshtest.New(sshtest.Config{})
 	defer remote.Close()
@@ -127,7 +127,7 @@ func ExampleKnownHosts() {
 	// Output: <nil>
 }
 
-// An API that only the host can reach.
+// The client reaches an API that only the host can connect to.
 func ExampleHost_DialContext() {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "healthy") }))
 	defer api.Close()

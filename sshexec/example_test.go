@@ -15,8 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// exampleHost is a simulated host, so that the examples run anywhere. end closes
-// it and the connection.
+// exampleHost returns a simulated host, so that the examples run on any machine. end closes the host and the connection.
 func exampleHost(name string) (host *sshexec.Host, end func()) {
 	remote, err := sshtest.New(sshtest.Config{Name: name})
 	if err != nil {
@@ -113,7 +112,7 @@ func ExampleMap() {
 	// Output: [node1 node2] <nil>
 }
 
-// What works over SSH works on this machine, too.
+// The same code works over SSH and on this machine.
 func ExamplePool_Local() {
 	pool := sshexec.NewPool(sshexec.Options{})
 	defer pool.Close()
@@ -125,7 +124,7 @@ func ExamplePool_Local() {
 	// <nil>
 }
 
-// Every command is seen before and after it runs, without its secrets.
+// Observe is called before and after each command, with masked secrets.
 func ExampleOptions_observe() {
 	remote, _ := sshtest.New(sshtest.Config{})
 	defer remote.Close()
@@ -143,7 +142,7 @@ func ExampleOptions_observe() {
 	// node1 echo '--token=***' done: true
 }
 
-// A command that may not take for ever.
+// The command has a timeout.
 func ExampleCommand() {
 	host, end := exampleHost("node1")
 	defer end()
@@ -216,8 +215,8 @@ func ExampleHost_DownloadTree() {
 	// <nil>
 }
 
-// A job continues when the program that started it ends. Another program, or the same after a restart, finds it by its
-// name and loses none of its output.
+// A job continues when the program that started it ends. Another program, or the same program after a restart, finds the job by its
+// name and reads all of its output.
 func ExampleHost_StartJob() {
 	host, end := exampleHost("node1")
 	defer end()

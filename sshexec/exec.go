@@ -12,10 +12,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Exec runs c and waits for its end. The error is an *[ExitError] if the command ran and failed. It wraps
-// [ErrDisconnected] if the connection broke while the command ran. It wraps the cause of ctx if ctx ended: then Exec
-// sent TERM and, after Command.Grace, KILL to the command and its process group. Exec never starts a started command
-// again.
+// Exec runs c and waits for its end. The error is an *[ExitError] if the command ran and failed, and wraps [ErrDisconnected] if the
+// connection broke while the command ran. If ctx ends, Exec sends TERM and, after Command.Grace, KILL to the command and its process
+// group, and the error wraps the cause of ctx. Exec never starts a started command again.
 //
 // When ctx has ended, Exec waits for the end of the command as long as the host answers. If the host does not answer
 // for 0.8 s, Exec returns an error that also wraps ErrDisconnected, and the pool continues to end the command in the
@@ -24,8 +23,8 @@ func (h *Host) Exec(ctx context.Context, c Command) error {
 	return h.exec(ctx, c, true)
 }
 
-// Run runs a command as the login user. It is Exec for callers that want to
-// depend on standard types only.
+// Run runs a command as the login user. Unlike Exec it has only parameters of standard types, so that an interface in another
+// package can have this method.
 func (h *Host) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	return h.Exec(ctx, Command{Argv: argv, Stdin: stdin, Stdout: stdout, Stderr: stderr})
 }
@@ -113,11 +112,10 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 	}
 	go r.feed(ctx, c.Stdin, cancel)
 	defer r.awaitFeed()
-	defer cancel(nil) // ends the feeding of a command that never began
+	defer cancel(nil) // ends feed for a command that never began
 	select {
 	case err := <-r.done:
-		// A stream of the caller that failed spoils the outcome; a context that
-		// ends just now does not.
+		// A failed stream of the caller changes the result of the command. A context that ends only now does not.
 		if cause := context.Cause(ctx); cause != nil && caller.Err() == nil {
 			return h.fail(fmt.Errorf("%s: %w", inv.shown, cause))
 		}
@@ -125,7 +123,7 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 	case <-ctx.Done():
 		err := fmt.Errorf("%s: %w", inv.shown, context.Cause(ctx))
 		if errors.Is(err, errEndless) && !r.gate.hasBegun() {
-			session.signal(ssh.SIGKILL) // only the login shell runs
+			session.signal(ssh.SIGKILL) // only the login shell runs, which has nothing to clean up
 			return h.fail(err)
 		}
 		if !r.end(ctx, c, stoppable) {
@@ -135,8 +133,7 @@ func (h *Host) perform(ctx context.Context, c Command, inv invocation, stoppable
 	}
 }
 
-// timeout is the cause when a command took longer than it may. It is a
-// context.DeadlineExceeded, too.
+// timeout returns the cause for a command that exceeds its Timeout. The cause is also a context.DeadlineExceeded.
 func timeout(limit time.Duration) error {
 	return fmt.Errorf("%w: no end within %v: %w", ErrTimeout, limit, context.DeadlineExceeded)
 }

@@ -197,7 +197,7 @@ func TestCutConnection(t *testing.T) {
 	if !errors.Is(err, sshexec.ErrDisconnected) || errors.As(err, &exit) {
 		t.Errorf("got %v", err)
 	}
-	// The next command finds the connection dead and makes a new one.
+	// The connection is dead, so the next command opens a new one.
 	if err := host.Run(withinMinutes(t), []string{"true"}, nil, nil, nil); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
-// CommandLine returns the exact line for c, and the data sent before its standard input. Random words are replaced by
-// names.
+// CommandLine returns the line that is sent for c, and the data sent before its standard input. It replaces random words by names.
 func CommandLine(h *Host, c Command) (line, env string, err error) {
 	inv, err := h.invocation(c)
 	if err != nil {
@@ -25,13 +24,13 @@ func CommandLine(h *Host, c Command) (line, env string, err error) {
 	return line, inv.env, nil
 }
 
-// Frame is the frame as it stands on command lines.
+// Frame is frame as quoted in command lines.
 var Frame = shellescape.Quote(frame)
 
 // Mask masks secrets in text.
 func Mask(text string, secrets ...string) string { return mask.New(secrets...).Mask(text) }
 
-// Tail returns what an error says about a command that wrote text.
+// Tail returns the part of a command's output text that an error contains.
 func Tail(text string, step int, secrets ...string) string {
 	t := newTail(mask.New(secrets...))
 	for len(text) > 0 {
@@ -42,14 +41,14 @@ func Tail(text string, step int, secrets ...string) string {
 	return t.String()
 }
 
-// SendOnly sends content by SFTP as Upload does, and has nothing compared.
+// SendOnly sends content by SFTP as Upload does, without comparing digests.
 func SendOnly(ctx context.Context, h *Host, content io.Reader, name string) error {
 	return h.withSFTP(ctx, false, func(s *sftpSession) error {
 		return newOutgoing(content, 0, nil, h.meter(name, -1, nil), func(chunk) {}).send(ctx, s, name)
 	})
 }
 
-// Names parses a host's list of names, written in steps.
+// Names parses a list of names from a host, which it writes in pieces of step bytes.
 func Names(told []byte, step int) (lists [3][]string, whole bool) {
 	l := nameLists{limits: TreeLimits{}.withDefaults(), name: func(list int, name string) error {
 		lists[list] = append(lists[list], name)
@@ -65,16 +64,16 @@ func Names(told []byte, step int) (lists [3][]string, whole bool) {
 	return lists, l.at == listEnd
 }
 
-// DigestLine takes apart a line of sha256sum or openssl.
+// DigestLine parses a line of sha256sum or openssl.
 func DigestLine(line string) (digest, name string, ok bool) { return digestLine(line) }
 
 // WithoutHost is withoutHost, for a fuzz target.
 func WithoutHost(content []byte, host string) []byte { return withoutHost(content, host) }
 
-// SetAnswerLimit changes how long calls of the pool wait for an answer of a host when their context has ended.
+// SetAnswerLimit sets the time for which calls of the pool wait for an answer of a host after the end of their context.
 func SetAnswerLimit(p *Pool, limit time.Duration) { p.answerLimit = limit }
 
-// AwaitingConnection returns how many callers wait for connections that the pool is setting up.
+// AwaitingConnection returns the number of callers that wait for connections that the pool is setting up.
 func AwaitingConnection(p *Pool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +85,7 @@ func AwaitingConnection(p *Pool) (n int) {
 	return n
 }
 
-// ExpireIdle closes the unused connections of the pool, as Options.Idle does after a while.
+// ExpireIdle closes the unused connections of the pool, as if Options.Idle had passed.
 func ExpireIdle(p *Pool) {
 	var conns []*connection
 	p.mu.Lock()
@@ -101,7 +100,7 @@ func ExpireIdle(p *Pool) {
 	}
 }
 
-// Begin separates what the host says on a stream, in steps, at the line of this marker.
+// Begin passes the data of a stream to a gate in pieces of step bytes. It returns the output after the line with the marker.
 func Begin(said, marker string, step int) (output, group string, begun bool) {
 	var out strings.Builder
 	g := newGate(invocation{marker: marker}, &out)

@@ -7,28 +7,25 @@ import (
 	"sync"
 )
 
-// Fan says how many hosts are called concurrently and what a failure does. The zero value calls all hosts at once and
-// lets each call finish.
+// Fan configures concurrent calls for many hosts. The zero value calls all hosts at once and lets each call finish.
 type Fan struct {
 	// Limit is the number of hosts that are called at once. Default: all. File transfers have a separate limit,
 	// Options.Transfers.
 	Limit int
-	// FailFast ends all calls once one has failed: the context of those under way
-	// is cancelled, no further one is made. Their errors wrap [ErrAbandoned].
+	// FailFast ends all calls once one call has failed: the contexts of running calls are cancelled, and no further calls are
+	// made. The errors of these calls wrap [ErrAbandoned].
 	FailFast bool
 }
 
-// Each calls fn for all hosts. The error joins one *[HostError] per host that
-// failed, in the order of hosts, so that errors.Is and errors.As look through
-// it. Once ctx has ended no further call is made; the hosts not reached fail with
-// its cause.
+// Each calls fn for all hosts. The error joins one *[HostError] per failed host, in the order of hosts, so errors.Is and errors.As
+// find the errors of each host. After the end of ctx Each makes no further calls; the remaining hosts fail with the cause of ctx.
 func Each(ctx context.Context, f Fan, hosts []*Host, fn func(context.Context, *Host) error) error {
 	_, err := Map(ctx, f, hosts, func(ctx context.Context, h *Host) (struct{}, error) { return struct{}{}, fn(ctx, h) })
 	return err
 }
 
-// Map is [Each] for calls that return something: results has one element per
-// host, in the order of hosts, the zero value for hosts that failed.
+// Map is [Each] for calls that return a value. results has one element per host, in the order of hosts, and the zero value for
+// failed hosts.
 func Map[T any](ctx context.Context, f Fan, hosts []*Host, fn func(context.Context, *Host) (T, error)) (results []T, err error) {
 	limit := f.Limit
 	if limit < 1 || limit > len(hosts) {
@@ -73,7 +70,7 @@ func acquire(ctx context.Context, slots chan struct{}) bool {
 	}
 }
 
-// named makes err a *HostError unless it is one.
+// named returns err as a *HostError.
 func named(h *Host, err error) error {
 	var already *HostError
 	if errors.As(err, &already) && already == err { //nolint:errorlint // only the outermost counts

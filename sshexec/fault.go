@@ -14,13 +14,13 @@ import (
 // Exit codes of the scripts of this package.
 const (
 	exitNoFile    = 44 // the file or directory does not exist
-	exitDigest    = 65 // the digest is another one
+	exitDigest    = 65 // the digest differs
 	exitVanished  = 66 // another process has removed the temporary file
-	exitIrregular = 67 // it is no regular file
+	exitIrregular = 67 // the path is not a regular file
 )
 
-// spoken are the faults that callers look for, by how the C library words them.
-// The scripts set LC_ALL, so that it does.
+// spoken maps the messages of the C library to the errors that callers check for. The scripts set LC_ALL, so that the messages are in
+// English.
 var spoken = []struct {
 	text  string
 	fault error
@@ -40,7 +40,7 @@ var spoken = []struct {
 type scriptError struct {
 	op, path string
 	exit     *ExitError
-	fault    error // one of those that callers look for, or nil
+	fault    error // an error that callers check for, or nil
 }
 
 func (e *scriptError) Error() string {
@@ -58,7 +58,7 @@ func (e *scriptError) Unwrap() []error {
 	return []error{e.exit, e.fault}
 }
 
-// fileFault converts the failure of a script of this package to the error that its exit code stands for.
+// fileFault converts the failure of a script of this package to the error of its exit code.
 func (h *Host) fileFault(op, path string, err error) error {
 	var exit *ExitError
 	if !errors.As(err, &exit) {
@@ -89,17 +89,16 @@ func (h *Host) during(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if named, ok := err.(*HostError); ok { //nolint:errorlint // only the outermost says the name twice
+	if named, ok := err.(*HostError); ok { //nolint:errorlint // only an outermost HostError would repeat the name
 		err = named.Err
 	}
 	return h.fail(fmt.Errorf("%s %s: %w", op, path, err))
 }
 
-// errVanished: another upload to the same path took the temporary file of this
-// one for a leftover.
+// errVanished: another upload to the same path took the temporary file of this upload for a leftover and removed it.
 var errVanished = errors.New("the temporary file was removed")
 
-// refusal reports whether an SFTP server has answered, and refused.
+// refusal reports whether an error is the answer of an SFTP server that refused a request.
 func refusal(err error) bool {
 	var status *sftp.StatusError
 	return errors.As(err, &status) || errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist)

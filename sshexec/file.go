@@ -14,21 +14,19 @@ import (
 // File names a file on the host and its properties.
 type File struct {
 	Path string // absolute
-	// Mode holds the permission bits that Upload gives. Default 0644.
+	// Mode are the permission bits that Upload sets. Default 0644.
 	Mode fs.FileMode
-	// Owner is "user" or "user:group", set by Upload. Default: the user who writes the file. Only root can set another
-	// owner.
+	// Owner is the owner that Upload sets, "user" or "user:group". Default: the user who writes the file. Only root can set
+	// another owner.
 	Owner string
 	// Root reads and writes as root.
 	Root bool
-	// Parents has Upload make the directory of the file and those above, where they are missing, with mode 0755. Default: a
-	// missing directory is an error that is fs.ErrNotExist.
+	// Parents makes Upload create missing parent directories with mode 0755. Default: a missing directory is an error that wraps
+	// fs.ErrNotExist.
 	Parents bool
-	// SHA256 is the digest of the content in hex, if it is known beforehand:
-	// Upload and Download refuse other content.
+	// SHA256 is the expected digest of the content in hex. Upload and Download refuse other content. Default: no check.
 	SHA256 string
-	// Progress is called during the transfer, a few times a second at most, and at its end. It must not block. Default:
-	// no calls.
+	// Progress is called a few times a second during the transfer, and at its end. It must not block. Default: no calls.
 	Progress func(Progress)
 }
 
@@ -37,8 +35,7 @@ type Progress struct {
 	Host string // Target.Name
 	Path string // File.Path or Tree.Path
 	Done int64  // bytes that have arrived, including those of an earlier, resumed attempt
-	// Total is the number of bytes to carry, -1 when it is unknown: the content
-	// of Upload cannot be asked for its length.
+	// Total is the number of bytes to transfer, -1 if it is unknown because the content of an Upload is not an io.Seeker.
 	Total int64
 }
 
@@ -61,7 +58,7 @@ func (f File) validate() error {
 	return nil
 }
 
-// octal returns the permission bits as chmod takes them.
+// octal returns the permission bits as an operand of chmod.
 func (f File) octal() string {
 	if f.Mode == 0 {
 		return "644"
@@ -72,7 +69,7 @@ func (f File) octal() string {
 // folder returns the directory of the file.
 func (f File) folder() string { return path.Dir(f.Path) }
 
-// parents returns a word for scripts: not empty to make the directory of the file.
+// parents returns the argument for scripts that is not empty if they have to create the directory of the file.
 func (f File) parents() string {
 	if f.Parents {
 		return "parents"
@@ -82,10 +79,9 @@ func (f File) parents() string {
 
 const readScript = `LC_ALL=C; export LC_ALL; [ -e "$1" ] || exit 44; exec cat "$1"`
 
-// ReadFile returns the content of a small file; f.Path and f.Root matter. More
-// than 1 MiB is an error that wraps [ErrTooLarge]: see [Host.Download]. The
-// error wraps fs.ErrNotExist when there is no file that the user can see, and
-// fs.ErrPermission when the user may not read it.
+// ReadFile returns the content of a small file. It uses f.Path and f.Root. For a file of more than 1 MiB the error wraps
+// [ErrTooLarge]; use [Host.Download]. The error wraps fs.ErrNotExist if the file does not exist for the user, and fs.ErrPermission
+// if the user may not read it.
 func (h *Host) ReadFile(ctx context.Context, f File) ([]byte, error) {
 	if err := f.validate(); err != nil {
 		return nil, h.fail(err)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// gateBytes bounds the stored part of a stream before the command has begun.
+	// gateBytes limits the bytes of a stream that are stored before the command has begun.
 	gateBytes = 64 << 10
-	// loginBytes bounds what a login shell may print to a stream before the command begins.
+	// loginBytes limits the bytes that a login shell may print to a stream before the command begins.
 	loginBytes = 1 << 20
 	// beginBytes is more than the longest line that frame prints, and more than the longest prompt.
 	beginBytes = 256
@@ -24,15 +24,15 @@ const (
 // Afterwards it passes all data through.
 type gate struct {
 	prompt, marker []byte
-	answer         func(attempt int) // sudo asks for the attempt-th time
+	answer         func(attempt int) // called when sudo asks, with the number of the question
 	begun          chan struct{}     // closed when the command has begun
 	out            io.Writer
 
 	open     bool
-	came     int // bytes before the command
+	came     int // bytes received before the command
 	held     []byte
 	attempts int
-	group    string // what to kill: the process group of the command as -number, or its process id
+	group    string // operand of kill: the process group of the command as -number, or its process id
 }
 
 // newGate returns a gate that passes data to out; nil discards the data.
@@ -43,7 +43,7 @@ func newGate(inv invocation, out io.Writer) *gate {
 	return &gate{marker: []byte(inv.marker), begun: make(chan struct{}), out: out}
 }
 
-// errEndless: the login shell prints and runs no command.
+// errEndless: the login shell prints more than loginBytes and does not run the command.
 var errEndless = errors.New("the login shell does not stop printing")
 
 func (g *gate) Write(p []byte) (int, error) {
@@ -51,7 +51,7 @@ func (g *gate) Write(p []byte) (int, error) {
 		return g.out.Write(p)
 	}
 	g.came += len(p)
-	from := max(0, len(g.held)-beginBytes) // the part before was searched already
+	from := max(0, len(g.held)-beginBytes) // the bytes before have been searched already
 	g.held = append(g.held, p...)
 	g.answerPrompts(from)
 	if rest, ok := g.pass(from); ok {
@@ -72,8 +72,8 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// optionBefore is what stands before the prompt where the login shell shows the command line, as with set -x. There sudo asks for
-// nothing: the password would become input of the command.
+// optionBefore matches the text before the prompt if the login shell prints the command line, as with set -x. In this case sudo does
+// not ask, and an answer would become input of the command.
 var optionBefore = regexp.MustCompile(`-p\W{1,4}$`)
 
 func (g *gate) answerPrompts(from int) {
@@ -94,11 +94,11 @@ func (g *gate) answerPrompts(from int) {
 	}
 }
 
-// begunLine is what follows the marker where the command begins: the process id and, if it is known, the process group.
-// A login shell that prints the command line, as with set -x, prints the marker with other words behind it.
+// begunLine matches the rest of the line after the marker if the command begins: the process id and, if it is known, the process
+// group. A login shell that prints the command line, as with set -x, prints the marker with other words behind it.
 var begunLine = regexp.MustCompile(`^ (\d{1,10})(?: (\d{1,10})?)?$`)
 
-// pass looks for the line "marker pid group" and returns what follows it.
+// pass searches for the line "marker pid group" and returns the bytes after it.
 func (g *gate) pass(from int) ([]byte, bool) {
 	for {
 		i := bytes.Index(g.held[from:], g.marker)
@@ -133,7 +133,7 @@ func (g *gate) hasBegun() bool {
 	}
 }
 
-// printed returns the end of what came before the command, masked.
+// printed returns the end, masked, of the output before the command.
 func (g *gate) printed(m *mask.Masker) string {
 	end := newTail(m)
 	_, _ = end.Write(g.held)

@@ -23,10 +23,10 @@ const treeScript = `LC_ALL=C; export LC_ALL; umask 022; if [ ! -d "$1" ]; then m
 	`s=$(stat -c "%U %Y" "$p") && [ "${s% *}" = "$me" ] && [ "$((now - ${s#* }))" -gt 86400 ] && rm -rf "$p"; done; ` +
 	`if [ ! -d "$2" ]; then mkdir "$2" || exit 1; fi; xargs -0 -r stat -c "%s %a %U:%G %F%n" 2>/dev/null; exit 0`
 
-// look makes the staging directory and finds out which files differ.
+// look creates the staging directory and determines which files differ.
 func (u *treeUpload) look(ctx context.Context) error {
 	if u.send != nil {
-		return nil // an earlier attempt has
+		return nil // an earlier attempt has done this
 	}
 	var names []string
 	dirs, files := map[string]*treeDir{}, map[string]*treeFile{}
@@ -48,7 +48,7 @@ func (u *treeUpload) look(ctx context.Context) error {
 	err := u.host.Exec(ctx, Command{
 		Argv:  []string{"/bin/sh", "-c", treeScript, "sh", u.tree.Path, u.staging, stagingPrefix},
 		Stdin: zeroes(names), Root: u.tree.Root, Grace: time.Second, does: doing("look at files below", u.tree.Path), begun: &begun,
-		// One line reports that the directory exists; the other lines are those of stat.
+		// One line reports that the directory was created; the other lines are the output of stat.
 		Stdout: atMost(len(names)+1, func(line string) error {
 			facts, name, named := strings.Cut(line, "/")
 			if !named {
@@ -101,7 +101,7 @@ func (u *treeUpload) look(ctx context.Context) error {
 
 const manyScript = `LC_ALL=C; export LC_ALL; ` + digestMany + `b 2>/dev/null; exit 0`
 
-// same compares files of the same size, mode and owner by their digests.
+// same returns which of the files with equal size, mode and owner also have an equal digest.
 func (u *treeUpload) same(ctx context.Context, alike map[string]*treeFile) (map[*treeFile]bool, error) {
 	same := map[*treeFile]bool{}
 	if len(alike) == 0 {
@@ -158,7 +158,7 @@ func (u *treeUpload) digest(ctx context.Context, f *treeFile) (string, error) {
 	return sum(digest), nil
 }
 
-// gather makes the directories and sends the files into the staging directory.
+// gather creates the directories and sends the files to the staging directory.
 func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	if _, ok := s.HasExtension("posix-rename@openssh.com"); !ok {
 		return errNoSFTP // the server has no atomic rename
@@ -174,7 +174,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	}
 	u.meter.set(sent)
 	var wrong faults
-	var one sync.Mutex // of large files only one at a time: each has many requests on their way
+	var one sync.Mutex // sends one large file at a time, because each has many outstanding requests
 	buffers := sync.Pool{New: func() any { return new(bytes.Buffer) }}
 	err := each(len(u.send), treeWorkers, func(i int) error {
 		f := u.send[i]
@@ -205,7 +205,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	return errors.Join(err, wrong.join())
 }
 
-// makeDirs creates the missing directories, those of one depth concurrently.
+// makeDirs creates the missing directories, concurrently for each depth.
 func (u *treeUpload) makeDirs(s *sftpSession) error {
 	levels := map[int][]*treeDir{}
 	deepest := 0
@@ -243,7 +243,7 @@ func (u *treeUpload) makeDir(s *sftpSession, d *treeDir) error {
 	return nil
 }
 
-// stage makes the file that content is sent into.
+// stage creates the file in the staging directory.
 func (u *treeUpload) stage(s *sftpSession, f *treeFile) (io.WriterAt, func() error, error) {
 	name := path.Join(u.staging, f.staged)
 	file, err := s.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
@@ -287,7 +287,7 @@ func (u *treeUpload) sendSmall(s *sftpSession, f *treeFile, buffer *bytes.Buffer
 	return end()
 }
 
-// errGrown: a file said that it was small.
+// errGrown: the content of a file is larger than its size at the beginning.
 var errGrown = fmt.Errorf("the content is more than the %d bytes that the file was to have at most", treeSmall)
 
 func (u *treeUpload) sendLarge(ctx context.Context, s *sftpSession, f *treeFile) error {

@@ -9,13 +9,13 @@ type Host struct {
 	machine machine
 }
 
-// Name returns how messages call the machine.
+// Name returns the name of the machine in messages.
 func (h *Host) Name() string { return h.target.Name }
 
-// fail names the host in an error that does not do so yet.
+// fail adds the name of the host to an error that does not have it.
 func (h *Host) fail(err error) error {
 	var key *HostKeyError
-	if errors.As(err, &key) && key.Host == h.target.Name { // and not a jump host before it
+	if errors.As(err, &key) && key.Host == h.target.Name { // the error is about this host, not about a jump host
 		return err
 	}
 	return &HostError{Host: h.target.Name, Err: err}

@@ -16,36 +16,35 @@ import (
 // [PinnedHostKeys], [KnownHosts], [LearnKnownHosts], [AcceptNewHostKeys], [AcceptListedHostKeys] or
 // [InsecureIgnoreHostKeys].
 type HostKeyPolicy interface {
-	// known returns the known keys of the machine; nothing if any key is trusted, or if no key is known yet.
+	// known returns the known keys of the machine. The identity is empty if any key is trusted or no key is known yet.
 	known(ctx context.Context, t Target) (identity, error)
-	// accept is asked about a key presented. The error is a *HostKeyError when
-	// the key is not trusted.
+	// accept returns nil for a presented key that is trusted, and a *HostKeyError for a key that is not trusted.
 	accept(ctx context.Context, t Target, key ssh.PublicKey) error
 }
 
 // identity is the set of known keys of a machine.
 type identity struct {
-	algorithms []string // host key algorithms to offer, so that the host answers with a known key; empty means all
-	prints     []string // fingerprints
+	algorithms []string // host key algorithms to offer, so that the host presents a known key; empty means all
+	prints     []string // fingerprints of the known keys
 }
 
-// stranger is for policies without certificate authorities: a host that has a certificate and a plain key answers with
-// the key, which stays the same when the certificate is renewed.
+// stranger returns the identity of an unknown machine for policies without certificate authorities. It offers no certificate
+// algorithms, so a host with a certificate presents its plain key, which does not change when the certificate is renewed.
 func stranger() identity {
 	return identity{algorithms: slices.DeleteFunc(ssh.SupportedAlgorithms().HostKeys, func(a string) bool {
 		return strings.Contains(a, "-cert-")
 	})}
 }
 
-// HostKeyStore keeps the host key of each machine. It is called while a
-// connection is made or joined, with the context of that.
+// HostKeyStore stores the host key of each machine. It is called when a caller opens or joins a connection, with the context of this
+// call.
 type HostKeyStore interface {
 	// HostKey returns the key of the machine id in authorized_keys form ("ssh-ed25519 AAAA..."), or "" if no key is
 	// known.
 	HostKey(ctx context.Context, id string) (key string, err error)
-	// PutHostKey keeps the key of the machine id.
+	// PutHostKey stores the key of the machine id.
 	PutHostKey(ctx context.Context, id, key string) error
-	// DeleteHostKey forgets the key of the machine id, if there is one.
+	// DeleteHostKey deletes the key of the machine id. A missing key is not an error.
 	DeleteHostKey(ctx context.Context, id string) error
 }
 
@@ -107,8 +106,8 @@ func (p pinned) accept(_ context.Context, t Target, key ssh.PublicKey) error {
 type acceptNew struct {
 	store  HostKeyStore
 	listed pinned // keys that a new machine may present; empty means any key
-	// mu is held while a key is looked up and stored: of two connections to a new machine, the second one must find the
-	// key that the first one stored.
+	// mu is held while a key is looked up and stored. So, of two connections to a new machine, the second finds the key that
+	// the first has stored.
 	mu sync.Mutex
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// FuzzListedHostKeys: lines of a request are one key each, or refused with an error of a readable length. An accepted line
-// has no options, which would mean something else for a host than for a user.
+// FuzzListedHostKeys checks that AcceptListedHostKeys accepts only lines with one key each, and refuses other lines with an error of
+// limited length. An accepted line has no options, because options in authorized_keys are about users.
 func FuzzListedHostKeys(f *testing.F) {
 	key := sshtest.NewKey(f, "ssh-ed25519")
 	line := strings.TrimSpace(key.Public)

@@ -32,7 +32,7 @@ func TestAcceptNewHostKeys(t *testing.T) {
 	if key := keptKey(t, store); key != first.PublicKey() {
 		t.Fatalf("kept %q", key)
 	}
-	// Another machine under the same identity: final, however long one waits.
+	// Another machine with the same ID is a final error, so Wait does not retry.
 	err := to(second).Wait(withinMinutes(t))
 	var mismatch *sshexec.HostKeyError
 	if !errors.Is(err, sshexec.ErrHostKey) || !errors.As(err, &mismatch) {
@@ -72,7 +72,7 @@ func TestPinnedHostKeysRefuses(t *testing.T) {
 	}
 }
 
-// TestAcceptListedHostKeys: the list decides about the first key, and only about that.
+// TestAcceptListedHostKeys checks that the list decides about the first key of a machine, and not about later keys.
 func TestAcceptListedHostKeys(t *testing.T) {
 	rsa := sshtest.NewKey(t, ssh.KeyAlgoRSA)
 	first, second := sshtest.Start(t, sshtest.Config{HostKeys: [][]byte{rsa.PEM}}), sshtest.Start(t, sshtest.Config{})
@@ -80,7 +80,7 @@ func TestAcceptListedHostKeys(t *testing.T) {
 		name         string
 		kept, listed string // lines
 		host         *sshtest.Host
-		known        []string // in the error; nil when the key is trusted
+		known        []string // in the error; nil if the key is trusted
 		keeps        string
 	}{
 		{"listed", "", second.PublicKey() + "\n" + first.PublicKey(), first, nil, first.PublicKey()},
@@ -152,7 +152,7 @@ func TestForgetKey(t *testing.T) {
 	}
 }
 
-// TestKnownHosts: entries of every kind decide as they do for ssh.
+// TestKnownHosts checks that entries of every kind have the same effect as for ssh.
 func TestKnownHosts(t *testing.T) {
 	rsa, ed := sshtest.NewKey(t, ssh.KeyAlgoRSA), sshtest.NewKey(t, ssh.KeyAlgoED25519)
 	ca, other := sshtest.NewKey(t, ssh.KeyAlgoED25519), sshtest.NewKey(t, ssh.KeyAlgoED25519)
@@ -168,7 +168,7 @@ func TestKnownHosts(t *testing.T) {
 		name string
 		host *sshtest.Host
 		text string
-		want *sshexec.HostKeyError // without Host; nil when the key is trusted
+		want *sshexec.HostKeyError // without Host; nil if the key is trusted
 	}{
 		{"plain", plain, entry(plain, ed.Public), nil},
 		{"hashed", plain, knownhosts.HashHostname(knownhosts.Normalize(plain.Addr())) + " " + ed.Public, nil},
@@ -210,8 +210,8 @@ func TestKnownHosts(t *testing.T) {
 	}
 }
 
-// TestKnownHostsIsReadAnew: what is added to the file counts from the next connection on.
-func TestKnownHostsIsReadAnew(t *testing.T) {
+// TestKnownHostsIsReadAgain checks that an entry added to the file applies to the next connection.
+func TestKnownHostsIsReadAgain(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	file := filepath.Join(t.TempDir(), "known_hosts")
 	write := func(text string) {
@@ -258,7 +258,7 @@ func printOf(t *testing.T, line string) string {
 	return ssh.FingerprintSHA256(mustKey(t, line))
 }
 
-// keptKey is what a store has kept of the machine that target means.
+// keptKey returns the stored key of the machine with the ID of target.
 func keptKey(t *testing.T, store *sshtest.HostKeyStore) string {
 	t.Helper()
 	key, err := store.HostKey(t.Context(), "vm-1")

@@ -12,30 +12,27 @@ import (
 
 // Sentinels of jobs, found with errors.Is.
 var (
-	// ErrNoJob: the host has no job of this name that has begun. It may have been
-	// removed, or a StartJob that was cut has not begun it: StartJob does.
+	// ErrNoJob: the host has no job of this name that has begun. The job was removed, or StartJob was interrupted before the job
+	// began; call StartJob again.
 	ErrNoJob = errors.New("no such job")
 	// ErrJobExists: a job of this name runs another command. Final until that job is removed.
 	ErrJobExists = errors.New("another command is the job of this name")
-	// ErrJobLost: the job ended and left no exit code, because the host
-	// restarted or the job was killed from outside. Cancel ends what may be left
-	// of it; after Remove it can be started again.
+	// ErrJobLost: the job ended without an exit code, because the host restarted or another program killed the job. Cancel ends
+	// remaining processes of the job. After Remove the job can be started again.
 	ErrJobLost = errors.New("job was lost")
-	// ErrJobRunning: what can be done with an ended job only was asked of one
-	// of which something still runs. Wait or Cancel first.
+	// ErrJobRunning: the call needs an ended job, and processes of the job still run. Call Wait or Cancel first.
 	ErrJobRunning = errors.New("job still runs")
 )
 
-// Job is a handle of a command that runs on the host by itself: it survives the
-// connection, the [Pool] and this process. All that is known about it is kept on
-// the host, under its name, so any process finds it again with [Host.Job].
+// Job is a handle of a command that runs independently on the host: it survives the connection, the [Pool] and this process. The
+// state of the job is stored on the host, under its name, so any process can get a handle with [Host.Job].
 //
-// It is safe for concurrent use. Make it with [Host.StartJob] or [Host.Job].
+// A Job is safe for concurrent use. Make it with [Host.StartJob] or [Host.Job].
 type Job struct {
 	host  *Host
 	name  string
 	user  string
-	shown string // what errors call the command
+	shown string // the command in errors
 	grace time.Duration
 	// masker hides the secrets of the command, if the handle knows them.
 	masker *mask.Masker
@@ -59,12 +56,12 @@ func (h *Host) job(name string, c Command, user string) *Job {
 // Name returns the name of the job.
 func (j *Job) Name() string { return j.name }
 
-// fail names host and job in an error.
+// fail adds the names of the host and the job to an error.
 func (j *Job) fail(err error) error {
 	return j.host.fail(fmt.Errorf("%s: %w", j.masker.Mask(fmt.Sprintf("job %q", j.name)), err))
 }
 
-// as makes c a command of the job's user.
+// as returns c as a command of the job's user.
 func (j *Job) as(c Command) Command {
 	if c.Root = j.user == "root"; !c.Root {
 		c.User = j.user
@@ -72,8 +69,7 @@ func (j *Job) as(c Command) Command {
 	return c
 }
 
-// script runs one of the scripts of this file's neighbours as the job's user.
-// They may be stopped at any moment and run again.
+// script runs one of the scripts in jobscript.go as the job's user. These scripts may be stopped at any point and run again.
 func (j *Job) script(ctx context.Context, does, script string, args []string, stdin io.Reader, stdout io.Writer) error {
 	return j.host.Exec(ctx, j.as(Command{
 		Argv:  append([]string{"/bin/sh", "-c", script, "sh"}, args...),

@@ -47,12 +47,12 @@ func TestJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	signals := sshexec.Command{Shell: `sed -n "s/^Sig\(Ign\|Blk\):[[:space:]]*//p" /proc/self/status`}
-	var blocked, ignored uint64 // as any command of the host has it, whatever this test was started by
+	var blocked, ignored uint64 // signals of any command of the host, independent of the signals of the test process
 	out, err := host.Output(t.Context(), signals)
 	if n, _ := fmt.Sscanf(string(out), "%x\n%x", &blocked, &ignored); n != 2 || err != nil {
 		t.Fatalf("%q, %v", out, err)
 	}
-	if exec.CommandContext(t.Context(), "setsid", "-f", "true").Run() != nil { // busybox: deaf to INT and QUIT
+	if exec.CommandContext(t.Context(), "setsid", "-f", "true").Run() != nil { // busybox: a background job ignores INT and QUIT
 		ignored |= 6
 	}
 	awkwardText := strings.Join(awkward, "|")

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestJobOfRoot: the jobs of root are others than those of the login user, and found again as such.
+// TestJobOfRoot checks that the jobs of root are separate from the jobs of the login user.
 func TestJobOfRoot(t *testing.T) {
 	t.Parallel()
 	const password = "s3cret 'quoted'"
@@ -41,7 +41,7 @@ func TestJobOfRoot(t *testing.T) {
 	}
 }
 
-// TestJobReboot: a host that restarts takes its jobs along, which is not mistaken for their end.
+// TestJobReboot checks that a job that was running when the host restarted is lost, and not ended.
 func TestJobReboot(t *testing.T) {
 	t.Parallel()
 	host, remote := connect(t, sshtest.Config{})

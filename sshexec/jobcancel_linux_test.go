@@ -51,7 +51,7 @@ func TestJobCancel(t *testing.T) {
 		sleeps  int
 		code    int
 		quickly bool
-		grep    bool // of the kind that sees nothing behind a NUL
+		grep    bool // use a grep that ignores the text after a NUL
 	}{
 		{"by TERM", `exec sleep $S`, 1, 143, true, false},
 		{"with its children", `sleep $S & sleep $S & wait`, 2, 143, true, false},
@@ -85,7 +85,7 @@ func TestJobCancel(t *testing.T) {
 				t.Fatal(err)
 			}
 			awaitSleeping(t, unique, tt.sleeps)
-			for range 2 { // the second time there is nothing to do
+			for range 2 { // the second call has nothing to do
 				if err := job.Cancel(withinMinutes(t)); err != nil {
 					t.Error(err)
 				}
@@ -125,8 +125,8 @@ func TestJobRemove(t *testing.T) {
 	}
 }
 
-// TestJobLost: neither a host that restarted nor another process with the number of the supervisor counts as a running
-// job, and nothing is started again before the caller has seen the state.
+// TestJobLost checks that a job does not count as running after a restart of the host, or if another process has the process id of the
+// supervisor, and that StartJob does not start it again.
 func TestJobLost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(t *testing.T, link string){
@@ -207,7 +207,7 @@ func relink(t *testing.T, link string, change func([]string)) {
 	}
 }
 
-// TestJobPending: a job whose start was cut before it began is told to be so, and can be prevented.
+// TestJobPending checks that a job whose start was interrupted is pending, and that Cancel and Remove prevent it from starting.
 func TestJobPending(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -225,7 +225,7 @@ func TestJobPending(t *testing.T) {
 			host, remote := jobHost(t)
 			ctx := withinMinutes(t)
 			outcome(t, host, "j", once(remote))
-			// The same as it was before the supervisor came.
+			// Restore the state of the job before the supervisor started.
 			dir := remote.jobDir("j")
 			ended, err := filepath.Glob(dir + "/ended.0.*")
 			if err != nil || len(ended) != 1 {
@@ -233,7 +233,7 @@ func TestJobPending(t *testing.T) {
 			}
 			if err := errors.Join(
 				os.Remove(filepath.Join(remote.home, "runs")), os.Remove(dir+"/pid"), os.Rename(ended[0], dir+"/pending"), os.Truncate(dir+"/output", 0),
-				os.WriteFile(dir+"/command", []byte("set -- sh -c 'echo ran >>runs'\nexec \"$@\"\n"), 0o666), //nolint:gosec // the user of the host reads it
+				os.WriteFile(dir+"/command", []byte("set -- sh -c 'echo ran >>runs'\nexec \"$@\"\n"), 0o666), //nolint:gosec // the user of the host reads the file
 				os.Chmod(dir+"/command", 0o666)); err != nil { //nolint:gosec // the same
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestJobPending(t *testing.T) {
 	}
 }
 
-// TestJobHostileFiles: what is no job is an error that names it.
+// TestJobHostileFiles checks that an entry that is not a job leads to an error that names the entry.
 func TestJobHostileFiles(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(dir string) error{

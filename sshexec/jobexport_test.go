@@ -8,10 +8,10 @@ var EncodeJobName = encodeJobName
 // DecodeJobName returns the job of a directory.
 var DecodeJobName = decodeJobName
 
-// ParseJobStatus reads what a host says about a job.
+// ParseJobStatus parses the line of a host about a job.
 var ParseJobStatus = parseJobStatus
 
-// SplitJobAnswer feeds an answer in pieces of step bytes.
+// SplitJobAnswer passes an answer to a jobAnswer in pieces of step bytes.
 func SplitJobAnswer(answer string, step int) (line, output string, err error) {
 	var out strings.Builder
 	a := &jobAnswer{w: &out}

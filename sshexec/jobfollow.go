@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// jobLooks is the number of times for which a command on the host looks for news of a job before it answers that
-	// there are none: about 15 s. Short commands need no stream that must be resumed after a lost connection, and free
-	// the session for other users from time to time.
+	// jobLooks limits the number of times that a command on the host checks a job for changes, to about 15 s. Short commands
+	// need no resuming of a stream after a lost connection, and free the session for other users from time to time.
 	jobLooks = 24
-	// jobBlock and jobBlocks say how much output one command sends. A host that
-	// sends more is not listened to any longer.
+	// jobBlock and jobBlocks limit the output that one command sends: jobBlocks blocks of jobBlock bytes. If a host sends more,
+	// reading stops.
 	jobBlock  = 64 << 10
 	jobBlocks = 256
 )
 
-// Follow writes the output of the job to w, standard output and standard error as the command wrote them, from this
-// offset in bytes on, until the job has ended and all output is written. It returns the offset at which a later call
+// Follow writes the output of the job from this offset in bytes on to w, until the job has ended and all output is written. Standard
+// output and standard error are in the order in which the command wrote them. Follow returns the offset at which a later call
 // continues, also with an error.
 //
 // It retries whenever the connection breaks or the host kills the command that reads the output, until ctx ends. The
@@ -82,7 +81,7 @@ func (j *Job) Wait(ctx context.Context) error {
 	})
 }
 
-// unfinished returns why a job that does not run has not ended either.
+// unfinished returns the error for a job that neither runs nor has ended.
 func unfinished(j *Job, s JobStatus) error {
 	switch s.State {
 	case JobLost:
@@ -94,8 +93,8 @@ func unfinished(j *Job, s JobStatus) error {
 	}
 }
 
-// await returns the state of the job when there is output after this offset, when the job does not run any more, or
-// when the host has looked often enough. The output is written to w.
+// await waits until the job has output after this offset or does not run any more, or until the host has checked looks times. It
+// writes the output to w and returns the state of the job.
 func (j *Job) await(ctx context.Context, offset int64, looks int, w io.Writer) (JobStatus, error) {
 	encoded, err := encodeJobName(j.name)
 	if err != nil {
@@ -136,16 +135,16 @@ func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) er
 	}
 }
 
-// interrupted reports whether a look at a job failed for a reason that says nothing about the job.
+// interrupted reports whether a request failed for a reason that has nothing to do with the job.
 func interrupted(err error) bool {
 	exit, ended := errors.AsType[*ExitError](err)
 	return errors.Is(err, ErrDisconnected) || errors.Is(err, ErrConnect) || ended && exit.Signal != ""
 }
 
-// jobAnswer takes the first line of an answer apart from the output behind it.
+// jobAnswer separates the first line of an answer from the output behind it.
 type jobAnswer struct {
 	w    io.Writer
-	line []byte // with its newline
+	line []byte // the first line with its newline
 	sent int    // bytes of output
 }
 

@@ -34,7 +34,7 @@ func TestJobFollowFromOffsets(t *testing.T) {
 	}
 }
 
-// TestJobFollowMuch: more than one answer holds, of any bytes.
+// TestJobFollowMuch follows a job with more output than fits in one answer, with arbitrary bytes.
 func TestJobFollowMuch(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
@@ -57,8 +57,8 @@ func TestJobFollowMuch(t *testing.T) {
 	}
 }
 
-// TestJobFollowThroughCuts follows a job that writes while its connections are cut again and again, or the commands
-// that look at it are killed.
+// TestJobFollowThroughCuts follows a job that writes output, while the test repeatedly cuts the connections or kills the commands that
+// read the output.
 func TestJobFollowThroughCuts(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range map[string]func(*shellHost){"cut": (*shellHost).cut, "killed": (*shellHost).killSessions} {
@@ -73,7 +73,7 @@ func followThrough(t *testing.T, disturb func(*shellHost)) {
 	t.Helper()
 	host, remote := jobHost(t)
 	ctx := withinMinutes(t)
-	// The job writes until there were disturbances enough.
+	// The job writes until the test has caused enough interruptions.
 	c := sshexec.Command{Shell: `i=0; while [ $i -lt 60 ]; do printf '%s %0999d\n' $i 0; i=$((i + 1)); sleep 0.02; ` +
 		`if [ $i = 50 ]; then until [ -e enough ]; do sleep 0.02; done; fi; done`, Dir: remote.home}
 	job, err := host.StartJob(ctx, "j", c)
@@ -119,7 +119,7 @@ func followThrough(t *testing.T, disturb func(*shellHost)) {
 	}
 }
 
-// TestJobFollowGoesOn: a writer that fails ends it, and the next call has the rest.
+// TestJobFollowGoesOn checks that a failing writer ends Follow, and that the next call returns the rest.
 func TestJobFollowGoesOn(t *testing.T) {
 	t.Parallel()
 	host, _ := jobHost(t)
@@ -143,7 +143,7 @@ func TestJobFollowGoesOn(t *testing.T) {
 	}
 }
 
-// TestSudoKilled: a command that the host kills while sudo starts was not refused by sudo.
+// TestSudoKilled checks that a command which the host kills while sudo starts does not fail with ErrSudo.
 func TestSudoKilled(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)

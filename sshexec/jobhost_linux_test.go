@@ -23,7 +23,7 @@ import (
 // does, with a temporary home directory, and never as root.
 type shellHost struct {
 	home     string
-	path     string // folders of programs to find first, each with a colon behind it
+	path     string // directories before PATH, each followed by a colon
 	listener net.Listener
 	config   *ssh.ServerConfig
 	running  sync.WaitGroup
@@ -31,8 +31,8 @@ type shellHost struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]bool
 	sessions map[*os.Process]bool
-	lines    []string       // what was run
-	refuse   func(int) bool // whether the n-th command is cut before it runs
+	lines    []string       // command lines that ran
+	refuse   func(int) bool // reports whether to cut the connection before the n-th command runs
 }
 
 func newShellHost() (*shellHost, error) {
@@ -56,7 +56,7 @@ func newShellHost() (*shellHost, error) {
 	h := &shellHost{home: home, conns: map[net.Conn]bool{}, sessions: map[*os.Process]bool{}}
 	h.config = &ssh.ServerConfig{PasswordCallback: func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) { return &ssh.Permissions{}, nil }}
 	h.config.AddHostKey(signer)
-	h.listener, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends with close
+	h.listener, err = net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // close ends it
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (h *shellHost) close() error {
 	return errors.Join(err, os.RemoveAll(h.home))
 }
 
-// cut closes the connections; running commands continue as they can.
+// cut closes the connections. Running commands may continue.
 func (h *shellHost) cut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,7 +169,7 @@ func (h *shellHost) cutBefore(line string) bool {
 }
 
 func (h *shellHost) command(line string, channel ssh.Channel) *exec.Cmd {
-	c := exec.Command("/bin/sh", "-c", line) //nolint:noctx // sshd ends nothing either
+	c := exec.Command("/bin/sh", "-c", line) //nolint:noctx // sshd does not end commands either
 	c.Dir = h.home
 	c.Env = []string{"HOME=" + h.home, "PATH=" + h.path + "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "USER=nobody"}
 	c.Stdout, c.Stderr = channel, channel.Stderr()
@@ -206,7 +206,7 @@ func (h *shellHost) wait(c *exec.Cmd, channel ssh.Channel) {
 	delete(h.sessions, c.Process)
 	h.mu.Unlock()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() < 0 { // by a signal, which sshd tells apart from an exit code
+	if errors.As(err, &exit) && exit.ExitCode() < 0 { // a signal, which sshd reports differently from an exit code
 		killed := struct {
 			Signal      string
 			Core        bool
@@ -227,12 +227,12 @@ func (h *shellHost) target() sshexec.Target {
 	}
 }
 
-// jobDir is where a job of the host is kept.
+// jobDir returns the directory of a job on the host.
 func (h *shellHost) jobDir(encoded string) string {
 	return filepath.Join(h.home, ".local/state/sshexec/jobs", encoded)
 }
 
-// jobHost starts a host for a test, which ends every job that is left on it.
+// jobHost starts a host for a test. The cleanup of the test ends every job on the host.
 func jobHost(t *testing.T) (*sshexec.Host, *shellHost) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil {
@@ -255,7 +255,7 @@ func jobHost(t *testing.T) (*sshexec.Host, *shellHost) {
 	return newPool(t, sshexec.Options{}).Host(remote.target()), remote
 }
 
-// endJobs ends every job that is left.
+// endJobs ends every remaining job.
 func (h *shellHost) endJobs() error {
 	h.mu.Lock()
 	h.refuse = nil
@@ -265,7 +265,7 @@ func (h *shellHost) endJobs() error {
 	host := pool.Host(h.target())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	jobs, _ := host.Jobs(ctx, "") // a test may have put there what is no job
+	jobs, _ := host.Jobs(ctx, "") // the error is expected if a test has created an entry that is not a job
 	for _, s := range jobs {
 		if s.State == sshexec.JobEnded {
 			continue
@@ -277,7 +277,7 @@ func (h *shellHost) endJobs() error {
 	return nil
 }
 
-// kept lists what is in the place where jobs are kept. The first job makes the place.
+// kept lists the entries of the directory with the jobs. The first job creates this directory.
 func (h *shellHost) kept(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(h.jobDir(""))

@@ -32,7 +32,7 @@ func encodeJobName(name string) (string, error) {
 	return encoded.String(), nil
 }
 
-// decodeJobName is the reverse. It reports whether encodeJobName made this.
+// decodeJobName is the inverse of encodeJobName. It returns false for a text that encodeJobName does not return.
 func decodeJobName(encoded string) (string, bool) {
 	name, err := url.PathUnescape(encoded)
 	if err != nil {

@@ -51,7 +51,7 @@ func FuzzJobName(f *testing.F) {
 		if back, ok := sshexec.DecodeJobName(encoded); !ok || back != name {
 			t.Errorf("%q became %q, %t", name, back, ok)
 		}
-		// What another one wrote is taken for a job only if we had named it so.
+		// A name is decoded only if encodeJobName returns it.
 		if back, ok := sshexec.DecodeJobName(name); ok {
 			if again, err := sshexec.EncodeJobName(back); again != name || err != nil {
 				t.Errorf("%q was taken for %q, which is %q", name, back, again)
@@ -79,7 +79,7 @@ func FuzzJobStatus(f *testing.F) {
 	})
 }
 
-// FuzzJobAnswer: whatever pieces an answer comes in, its first line is apart from the output.
+// FuzzJobAnswer checks that the first line of an answer is separated from the output, whatever the pieces of the answer are.
 func FuzzJobAnswer(f *testing.F) {
 	f.Add("ended 0 3 1 2\nab\n", 1)
 	f.Add("\n\n\n", 2)

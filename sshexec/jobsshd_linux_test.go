@@ -21,8 +21,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// realSSHD is OpenSSH as the user of the test, with a temporary home directory. For root it has separate /var/lib and
-// /run, in which systemd seems to run.
+// realSSHD is OpenSSH that runs as the user of the test, with a temporary home directory. If the tests run as root, it has separate
+// directories /var/lib and /run, and a fake systemd.
 type realSSHD struct {
 	dir, addr string
 	process   *exec.Cmd
@@ -38,7 +38,7 @@ func startJobSSHD(t *testing.T) (*sshexec.Host, *realSSHD) {
 	}
 	d := &realSSHD{dir: t.TempDir()}
 	for _, dir := range []string{"home", "bin", "lib", "run/sshd", "run/systemd/system"} {
-		if err := os.MkdirAll(filepath.Join(d.dir, dir), 0o755); err != nil { //nolint:gosec // as those of a host
+		if err := os.MkdirAll(filepath.Join(d.dir, dir), 0o755); err != nil { //nolint:gosec // the mode of these directories on a real host
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +97,7 @@ func (d *realSSHD) start(t *testing.T) {
 		mounts := `mount --bind "$0/lib" /var/lib && mount --bind "$0/run" /run && exec "$@"`
 		argv = append([]string{"unshare", "-m", "/bin/sh", "-c", mounts, d.dir}, argv...)
 	}
-	d.process = exec.Command(argv[0], argv[1:]...) //nolint:noctx,gosec // kill ends it; the test's own words
+	d.process = exec.Command(argv[0], argv[1:]...) //nolint:noctx,gosec // kill ends it; the arguments are constants of the test
 	d.process.Stderr = t.Output()
 	d.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := d.process.Start(); err != nil {
@@ -105,7 +105,7 @@ func (d *realSSHD) start(t *testing.T) {
 	}
 }
 
-// kill ends sshd and every process that serves a connection.
+// kill kills sshd and every process that serves a connection.
 func (d *realSSHD) kill(t *testing.T) {
 	t.Helper()
 	pid := strconv.Itoa(d.process.Process.Pid)
@@ -121,8 +121,8 @@ func (d *realSSHD) kill(t *testing.T) {
 	_ = d.process.Wait()
 }
 
-// TestJobSurvivesSSHD: a job of a real OpenSSH continues when sshd and all its children for connections are killed, and
-// Follow reads it to its end once sshd runs again. Root's job is in a scope of systemd.
+// TestJobSurvivesSSHD checks that a job on a real OpenSSH continues when sshd and all its processes for connections are killed, and
+// that Follow reads the output to its end once sshd runs again. A job of root is in a scope of systemd.
 func TestJobSurvivesSSHD(t *testing.T) {
 	t.Parallel()
 	host, sshd := startJobSSHD(t)

@@ -15,10 +15,9 @@ import (
 // StartJob starts c as a job: it continues when the connection breaks, the [Pool] is closed or this process ends.
 // StartJob returns once the command runs.
 //
-// It is idempotent: if the host has this job already, running or ended or lost, StartJob starts nothing, and a call
-// that was interrupted at any point can be repeated: the command does not run twice. The error wraps [ErrJobExists] if
-// the name belongs to another command: another Argv or Shell, Env, Dir or content of Stdin. To run the same command
-// again, remove the job first.
+// StartJob is idempotent: if the host has this job already, running, ended or lost, StartJob starts nothing. A call that was
+// interrupted at any point can be repeated; the command does not run twice. The error wraps [ErrJobExists] if the job of this name
+// has another command: another Argv, Shell, Env, Dir or content of Stdin. To run the same command again, remove the job first.
 //
 // The name may be any text of up to 200 bytes: a letter, digit, "_", "-" or "." counts as one byte, any other byte as
 // three. Jobs of different users are independent.
@@ -54,7 +53,7 @@ func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, erro
 		err = j.script(ctx, "start", startScript, args, strings.NewReader(text), &said)
 	}
 	switch {
-	case errors.Is(err, ErrConnect): // it got nowhere
+	case errors.Is(err, ErrConnect): // nothing was sent to the host
 		return nil, err
 	case err != nil:
 		return nil, errors.Join(err, j.unspool(ctx, token, errors.Is(err, ErrDisconnected)))
@@ -65,7 +64,7 @@ func (h *Host) StartJob(ctx context.Context, name string, c Command) (*Job, erro
 	return j, nil
 }
 
-// begun reads what startScript says.
+// begun evaluates the output of startScript.
 func (j *Job) begun(line []byte) error {
 	if bytes.HasPrefix(line, []byte("other ")) {
 		return j.fail(ErrJobExists)
@@ -77,8 +76,8 @@ func (j *Job) begun(line []byte) error {
 	return err
 }
 
-// unspool removes the files of a failed start, which may contain secrets. If the host cannot be reached, a later start
-// removes them. cut says that the connection broke.
+// unspool removes the files of a failed start, which may contain secrets. If the host cannot be reached, a later start removes
+// them. cut is set if the connection broke.
 func (j *Job) unspool(ctx context.Context, token string, cut bool) error {
 	args := []string{token, ""}
 	if cut {

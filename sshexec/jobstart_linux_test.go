@@ -34,12 +34,12 @@ func runs(t *testing.T, remote *shellHost) int {
 	return bytes.Count(text, []byte("\n"))
 }
 
-// TestJobStartedByManyAtOnce: where every step takes its time and each start makes two supervisors.
+// TestJobStartedByManyAtOnce starts one job concurrently, on a host where every step is slow and each start creates two supervisors.
 func TestJobStartedByManyAtOnce(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
 	bin := filepath.Join(remote.home, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil { //nolint:gosec // the user of the host runs what is there
+	if err := os.Mkdir(bin, 0o755); err != nil { //nolint:gosec // the user of the host runs these programs
 		t.Fatal(err)
 	}
 	for program, text := range map[string]string{
@@ -76,8 +76,8 @@ func TestJobStartedByManyAtOnce(t *testing.T) {
 	}
 }
 
-// cutProgram replaces a program of the host. At its turn it kills its process group: that of the session, which
-// interrupts a start, or that of the supervisor with its command.
+// cutProgram replaces a program of the host. At its turn it kills its process group: the group of the session, which interrupts a
+// start, or the group of the supervisor with its command.
 const cutProgram = `#!/bin/sh
 path=$PATH; PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; program=$(command -v %[3]s)
 n=1; while ! mkdir "%[1]s/$n" 2>/dev/null; do n=$((n + 1)); done
@@ -85,7 +85,7 @@ if [ $n = %[2]d ]; then tr '\000' '\n' </proc/$PPID/cmdline | grep -x -e sshexec
 PATH=$path; exec "$program" "$@"
 `
 
-// cutAt makes the host kill what runs the n-th program that changes something there.
+// cutAt makes the host kill the process group that runs the n-th program that changes files.
 func cutAt(t *testing.T, remote *shellHost, n int) (turns string) {
 	t.Helper()
 	turns, bin := filepath.Join(remote.home, "turns"), filepath.Join(remote.home, "bin")
@@ -107,13 +107,13 @@ func cutAt(t *testing.T, remote *shellHost, n int) (turns string) {
 	return turns
 }
 
-// TestJobStartCutAnywhere interrupts a start before each program that it runs on the host. The next start succeeds, and
-// the command has run once; or, if the supervisor was killed, the job is reported as lost.
+// TestJobStartCutAnywhere interrupts a start before each program that it runs on the host. Either the next start succeeds and the
+// command has run once, or the supervisor was killed and the job is reported as lost.
 func TestJobStartCutAnywhere(t *testing.T) {
 	t.Parallel()
-	const turns = 20 // more than there are
+	const turns = 20 // more than the number of programs
 	var cuts, lost atomic.Int32
-	var running sync.WaitGroup // and not t.Parallel: they wait more than they work
+	var running sync.WaitGroup // instead of t.Parallel, because the starts mostly wait
 	for n := 1; n <= turns; n++ {
 		running.Go(func() {
 			t.Run(strconv.Itoa(n), func(t *testing.T) {
@@ -154,7 +154,7 @@ func startCutAt(t *testing.T, n int) (cut, lost bool) {
 	return none == nil, lost
 }
 
-// TestJobInputCut: what arrived of an input that was cut is never taken for the whole.
+// TestJobInputCut checks that a part of the input is never taken for the whole input.
 func TestJobInputCut(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)
@@ -163,7 +163,7 @@ func TestJobInputCut(t *testing.T) {
 	half := strings.NewReader(strings.Repeat("x", 100_000))
 	c.Stdin = io.MultiReader(half, readerFunc(func([]byte) (int, error) {
 		remote.cut()
-		for remote.connected() && ctx.Err() == nil { // until the host has noticed
+		for remote.connected() && ctx.Err() == nil { // wait until the host has noticed the end
 			time.Sleep(time.Millisecond)
 		}
 		return 0, io.EOF
@@ -171,7 +171,7 @@ func TestJobInputCut(t *testing.T) {
 	if _, err := host.StartJob(ctx, "j", c); !errors.Is(err, sshexec.ErrDisconnected) {
 		t.Errorf("got %v", err)
 	}
-	for _, name := range remote.kept(t) { // the link has no input, and keeps a late script from storing some
+	for _, name := range remote.kept(t) { // the link contains no input, and prevents a late script from storing input
 		if to, err := os.Readlink(filepath.Join(remote.jobDir(""), name)); to != "cut" {
 			t.Errorf("%q is left: %v", name, err)
 		}
@@ -181,7 +181,7 @@ func TestJobInputCut(t *testing.T) {
 	}
 }
 
-// TestJobSurvives: neither the end of the pool nor that of every process of the session ends a job.
+// TestJobSurvives checks that a job survives the end of the pool and of every process of the session.
 func TestJobSurvives(t *testing.T) {
 	t.Parallel()
 	_, remote := jobHost(t)
@@ -234,7 +234,7 @@ func TestJobSecrets(t *testing.T) {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // nobody else is in this test's directory
+		text, err := os.ReadFile(path) //nolint:gosec // only the test uses its directory
 		if bytes.Contains(text, []byte(secret)) {
 			t.Errorf("a secret is in %s", path)
 		}
@@ -265,13 +265,13 @@ func processes(t *testing.T) map[string]string {
 	}
 	all := map[string]string{}
 	for _, f := range files {
-		text, _ := os.ReadFile(f) // it may have ended
+		text, _ := os.ReadFile(f) // the process may have ended
 		all[filepath.Base(filepath.Dir(f))] = strings.ReplaceAll(string(text), "\x00", " ")
 	}
 	return all
 }
 
-// TestJobWhereNothingCanBeWritten says why.
+// TestJobWhereNothingCanBeWritten checks that the error names the reason if the host cannot store the job.
 func TestJobWhereNothingCanBeWritten(t *testing.T) {
 	t.Parallel()
 	host, remote := jobHost(t)

@@ -17,15 +17,14 @@ type JobState string
 
 // The states of a job.
 const (
-	// JobPending: StartJob is working, or was interrupted before the job began. The next StartJob begins it; Cancel and
-	// Remove prevent that.
+	// JobPending: StartJob is running, or was interrupted before the job began. The next StartJob begins the job. Cancel and
+	// Remove prevent the job from starting.
 	JobPending JobState = "pending"
 	// JobRunning: the command runs.
 	JobRunning JobState = "running"
 	// JobEnded: the command ended, and its exit code is known.
 	JobEnded JobState = "ended"
-	// JobLost: the job ended and left no exit code: the host restarted, or what
-	// watches over the command was killed.
+	// JobLost: the job ended without an exit code, because the host restarted or the supervisor of the command was killed.
 	JobLost JobState = "lost"
 )
 
@@ -33,13 +32,12 @@ const (
 type JobStatus struct {
 	Name  string
 	State JobState
-	// Code is the exit code of an ended job, 128 + signal number when a signal
-	// ended it.
+	// Code is the exit code of an ended job. It is 128 + signal number if a signal ended the command.
 	Code int
-	// Size is how many bytes of output there are.
+	// Size is the number of bytes of output.
 	Size int64
-	// Started and Ended are the times at which the job began and ended, by the clock of the host, in whole seconds.
-	// Zero if it has not.
+	// Started and Ended are the times at which the job began and ended, by the clock of the host, in whole seconds. They are
+	// zero if the job has not begun or ended.
 	Started, Ended time.Time
 }
 
@@ -65,7 +63,7 @@ func (h *Host) Jobs(ctx context.Context, user string) ([]JobStatus, error) {
 		switch {
 		case ok && err == nil:
 			jobs = append(jobs, s)
-		case errors.Is(err, ErrNoJob): // removed meanwhile
+		case errors.Is(err, ErrNoJob): // the job was removed meanwhile
 		default:
 			foreign = append(foreign, h.fail(fmt.Errorf("%s is no job", h.jobPath(encoded, user))))
 		}

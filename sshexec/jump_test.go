@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// bastion is a jump host and how to log in there.
+// bastion starts a jump host and returns it with its target.
 func bastion(t *testing.T, name string, c sshtest.Config) (*sshtest.Host, sshexec.Target) {
 	t.Helper()
 	c.Name, c.User, c.Password = name, "jump", "of "+name
@@ -29,7 +29,7 @@ func bastion(t *testing.T, name string, c sshtest.Config) (*sshtest.Host, sshexe
 	return remote, to
 }
 
-// TestJumpHosts: two hops, each with its own login and host key; everything works as if there were none.
+// TestJumpHosts checks that all calls work through two jump hosts with separate credentials and host keys.
 func TestJumpHosts(t *testing.T) {
 	_, first := bastion(t, "first", sshtest.Config{})
 	_, second := bastion(t, "second", sshtest.Config{})
@@ -61,7 +61,8 @@ func TestJumpHosts(t *testing.T) {
 	}
 }
 
-// TestAllow: a jump host gets only allowed addresses; what the operator has named is not judged and has another dialer.
+// TestAllow checks that Options.Allow is called for every address, also behind a jump host, except for trusted targets, which use
+// Options.DialTrusted.
 func TestAllow(t *testing.T) {
 	_, first := bastion(t, "first", sshtest.Config{})
 	remote := sshtest.Start(t, sshtest.Config{})
@@ -96,7 +97,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestPoolDial connects to a server that does not speak SSH, directly and through a jump host.
+// TestPoolDial connects to a server without SSH, directly and through a jump host.
 func TestPoolDial(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -137,7 +138,7 @@ func TestPoolDial(t *testing.T) {
 	}
 }
 
-// TestJumpHostFails: the error tells which hop it was, and what.
+// TestJumpHostFails checks that the error names the failed jump host and the reason.
 func TestJumpHostFails(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	for name, c := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 )
 
 // KnownHosts trusts the keys that OpenSSH would trust by these known_hosts files: plain and hashed entries, patterns,
-// @cert-authority and @revoked lines. A machine is looked up by Target.Addr; a machine that is in none of the files is
-// refused. The files are read now, to find mistakes, and again for each connection. They are never written.
+// @cert-authority and @revoked lines. A machine is looked up by Target.Addr; a machine that is not in the files is refused.
+// KnownHosts reads the files to find syntax errors. They are read again for each connection and never written.
 func KnownHosts(files ...string) (HostKeyPolicy, error) {
 	if len(files) == 0 {
 		return nil, errors.New("sshexec: no known_hosts file")
@@ -71,8 +71,8 @@ func (k knownHosts) accept(_ context.Context, t Target, key ssh.PublicKey) error
 	return refused
 }
 
-// addrOf gives a policy the address that the caller asked for. The connection may have another one: it may come from a
-// jump host or from Options.Dial.
+// addrOf is Target.Addr as a net.Addr. The connection may have another address, because it may come from a jump host or from
+// Options.Dial.
 type addrOf string
 
 func (addrOf) Network() string  { return "tcp" }

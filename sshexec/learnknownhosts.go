@@ -20,14 +20,14 @@ import (
 	upstream "golang.org/x/crypto/ssh/knownhosts"
 )
 
-// LearnKnownHosts is [KnownHosts] for one file, which also gets the first key that a new machine presents, as OpenSSH writes it with
-// StrictHostKeyChecking=accept-new and HashKnownHosts=yes. A machine is looked up by Target.Addr. A key that differs from the keys
-// in the file is refused, and the file is not changed; [Host.ForgetKey] removes the entries of a machine that was replaced.
+// LearnKnownHosts is [KnownHosts] for one file that also trusts the first key of a new machine and adds it to the file, like OpenSSH
+// with StrictHostKeyChecking=accept-new and HashKnownHosts=yes. A machine is looked up by Target.Addr. A key that differs from the
+// keys in the file is refused, and the file is not changed; [Host.ForgetKey] removes the entries of a machine that was replaced.
 //
-// The file is made with mode 0600 if it does not exist. Several processes can use it at once: they take turns with a lock on the
-// file beside it that ends in .lock. OpenSSH takes no lock, so ssh should not write to the file at the same moment.
+// LearnKnownHosts creates a missing file with mode 0600. Several processes can use the file at once: they lock a file beside it
+// whose name ends in .lock. OpenSSH does not use this lock, so ssh should not write to the file at the same time.
 func LearnKnownHosts(file string) (HostKeyPolicy, error) {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDONLY, 0o600) //nolint:gosec // the caller's file
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDONLY, 0o600) //nolint:gosec // the caller chooses the file
 	if err == nil {
 		err = f.Close()
 	}
@@ -41,7 +41,7 @@ func LearnKnownHosts(file string) (HostKeyPolicy, error) {
 	return &learning{HostKeyPolicy: policy, file: file}, nil
 }
 
-// lockEvery is how often the lock is tried.
+// lockEvery is the time between two attempts to lock the file.
 const lockEvery = 10 * time.Millisecond
 
 type learning struct {
@@ -51,7 +51,7 @@ type learning struct {
 
 func (l *learning) known(ctx context.Context, t Target) (identity, error) {
 	known, err := l.HostKeyPolicy.known(ctx, t)
-	if len(known.prints) == 0 { // a certificate of a known authority, or else a key to keep
+	if len(known.prints) == 0 { // the key is a certificate of a known authority, or a key to store
 		known.algorithms = append(known.algorithms, stranger().algorithms...)
 	}
 	return known, err
@@ -63,7 +63,7 @@ func (l *learning) accept(ctx context.Context, t Target, key ssh.PublicKey) erro
 		return err
 	}
 	return l.locked(ctx, func() error {
-		if err := l.HostKeyPolicy.accept(ctx, t, key); !isNew(err) { // another connection or process was faster
+		if err := l.HostKeyPolicy.accept(ctx, t, key); !isNew(err) { // another connection or process has stored a key meanwhile
 			return err
 		}
 		return l.add(t.Addr, key)
@@ -76,7 +76,7 @@ func isNew(err error) bool {
 	return ok && refused.Reason == "" && len(refused.Known) == 0
 }
 
-// locked calls do while no other connection and no other process changes the file.
+// locked calls do while it holds the lock of the file, so that no other connection or process changes the file.
 func (l *learning) locked(ctx context.Context, do func() error) error {
 	lock := flock.New(l.file + ".lock")
 	if _, err := lock.TryLockContext(ctx, lockEvery); err != nil {
@@ -143,7 +143,7 @@ func hashes(name, host string) bool {
 	return errors.Join(err1, err2) == nil && hmac.Equal(sum, mac.Sum(nil))
 }
 
-// replaceFile replaces the content of a file at once, and keeps its mode.
+// replaceFile replaces the content of a file atomically and keeps its mode.
 func replaceFile(name string, content []byte) error {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -35,7 +35,8 @@ func content(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestLearnKnownHosts: the first key is written, hashed, and counts from then on, also for ssh-keygen.
+// TestLearnKnownHosts checks that the first key is stored with a hashed name, that later connections use it, and that ssh-keygen
+// finds it.
 func TestLearnKnownHosts(t *testing.T) {
 	t.Parallel()
 	remote := sshtest.Start(t, sshtest.Config{})
@@ -52,7 +53,7 @@ func TestLearnKnownHosts(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	to.HostKeys = learn(t, file) // another process
+	to.HostKeys = learn(t, file) // as in another process
 	if err := newPool(t, sshexec.Options{}).Host(to).Wait(withinMinutes(t)); err != nil || content(t, file) != written {
 		t.Errorf("the second connection: %v, file %q", err, content(t, file))
 	}
@@ -64,7 +65,7 @@ func TestLearnKnownHosts(t *testing.T) {
 	}
 }
 
-// TestLearnKnownHostsChanged: another key is refused and does not get into the file, until the old one is forgotten.
+// TestLearnKnownHostsChanged checks that another key is refused and not stored until ForgetKey has removed the old key.
 func TestLearnKnownHostsChanged(t *testing.T) {
 	t.Parallel()
 	remote := sshtest.Start(t, sshtest.Config{})
@@ -98,7 +99,8 @@ func TestLearnKnownHostsChanged(t *testing.T) {
 	}
 }
 
-// TestLearnKnownHostsAtOnce: of processes that meet many machines at once none loses an entry of another one, and none is twice there.
+// TestLearnKnownHostsAtOnce checks that no entry is lost and no entry is stored twice if several processes connect to many new machines
+// at the same time.
 func TestLearnKnownHostsAtOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "known_hosts")
@@ -135,7 +137,7 @@ func TestLearnKnownHostsRefusesFiles(t *testing.T) {
 	}
 }
 
-// FuzzForgetKey: forgetting a machine keeps every other line as it is, and leaves no entry of the machine.
+// FuzzForgetKey checks that forgetting a machine removes all entries of this machine and does not change any other line.
 func FuzzForgetKey(f *testing.F) {
 	key := strings.TrimSpace(sshtest.NewKey(f, ssh.KeyAlgoED25519).Public)
 	f.Add("a "+key+"\n|1|x|y "+key+"\n\n#c\n", "b "+key)

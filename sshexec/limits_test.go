@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// dialCounter counts connections, and how many are open.
+// dialCounter counts all connections and the open connections.
 type dialCounter struct{ made, open atomic.Int32 }
 
 func (d *dialCounter) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -39,7 +39,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// hanging is a host whose program hang runs until it is told to end.
+// hanging returns the configuration of a host whose program hang runs until the test sends to end.
 func hanging() (config sshtest.Config, begun chan struct{}, end chan struct{}) {
 	begun, end = make(chan struct{}, 100), make(chan struct{})
 	return sshtest.Config{Commands: map[string]sshtest.Command{"hang": func(ctx context.Context, _ *sshtest.Process) int {
@@ -52,7 +52,7 @@ func hanging() (config sshtest.Config, begun chan struct{}, end chan struct{}) {
 	}}}, begun, end
 }
 
-// TestMaxSessions: a host that allows two sessions serves any number of callers, and sessions on a full connection
+// TestMaxSessions checks that a host that allows two sessions serves any number of callers, and that sessions on a full connection
 // continue.
 func TestMaxSessions(t *testing.T) {
 	config, begun, end := hanging()
@@ -61,7 +61,7 @@ func TestMaxSessions(t *testing.T) {
 	var dials dialCounter
 	host := newPool(t, sshexec.Options{Dial: dials.dial}).Host(target(t, remote))
 	var running sync.WaitGroup
-	for range 2 { // for the whole time
+	for range 2 { // these run during the whole test
 		running.Go(func() {
 			if err := host.Run(withinMinutes(t), []string{"hang"}, nil, nil, nil); err != nil {
 				t.Error(err)
@@ -113,7 +113,7 @@ func TestRefusedSessions(t *testing.T) {
 	}
 }
 
-// TestCancelOfMany: what ends commands does not wait for the sessions that they hold.
+// TestCancelOfMany checks that ending commands does not need a free session.
 func TestCancelOfMany(t *testing.T) {
 	for name, max := range map[string]int{"as many as allowed": 0, "the host allows no more": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -147,13 +147,13 @@ func TestCancelOfMany(t *testing.T) {
 	}
 }
 
-// TestMaxStartups: logins that a server turns away because there are too many at once are tried again.
+// TestMaxStartups checks that the pool retries logins that a server refuses because of too many concurrent logins.
 func TestMaxStartups(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
-	remote.SetFaults(sshtest.Faults{MaxStartups: 2, BytesPerSecond: 100 << 10}) // slow enough to meet
+	remote.SetFaults(sshtest.Faults{MaxStartups: 2, BytesPerSecond: 100 << 10}) // slow, so that the logins overlap
 	var dials dialCounter
 	pool := newPool(t, sshexec.Options{Dial: dials.dial})
-	hosts := make([]*sshexec.Host, 6) // few enough for the number of attempts that a login gets
+	hosts := make([]*sshexec.Host, 6) // few enough for the retries of a login
 	for i := range hosts {
 		to := target(t, remote)
 		to.ID, to.Name = fmt.Sprint("vm-", i), fmt.Sprint("node", i)
@@ -165,7 +165,7 @@ func TestMaxStartups(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	// A server that closes all connections is not asked again and again by who comes alone.
+	// The pool does not retry a single login at a server that closes all connections.
 	remote.SetFaults(sshtest.Faults{Refuse: true})
 	remote.CutConnections()
 	before := dials.made.Load()
@@ -194,7 +194,7 @@ func TestStartups(t *testing.T) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		time.Sleep(10 * time.Millisecond) // for a third dial to begin
+		time.Sleep(10 * time.Millisecond) // gives a third dial time to begin
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
 	hosts := make([]*sshexec.Host, 8)
@@ -220,7 +220,7 @@ func TestIdle(t *testing.T) {
 	go func() { result <- host.Run(withinMinutes(t), []string{"hang"}, nil, nil, nil) }()
 	<-begun
 	before := dials.made.Load()        // more than 1 if the first connection was idle for too long on a slow machine
-	time.Sleep(200 * time.Millisecond) // the connection is in use: nothing is to happen
+	time.Sleep(200 * time.Millisecond) // the connection is in use and must stay open
 	close(end)
 	if err := <-result; err != nil || dials.made.Load() != before {
 		t.Fatalf("%d connections instead of %d, %v", dials.made.Load(), before, err)

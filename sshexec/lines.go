@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// longestLine is the number of bytes after which Lines breaks a line that does not end.
+// longestLine is the number of bytes after which Lines breaks a long line.
 const longestLine = 64 << 10
 
-// Lines writes the output of several hosts to one writer, line by line, each line after the name of its host. It is for a fan-out
-// whose output people read:
+// Lines writes the output of several hosts to one writer, line by line and with the name of the host before each line. Use it to
+// display the output of a command on many hosts:
 //
 //	lines := sshexec.NewLines(os.Stdout)
 //	err := sshexec.Each(ctx, sshexec.Fan{}, hosts, func(ctx context.Context, h *sshexec.Host) error {
@@ -26,8 +26,8 @@ type Lines struct {
 // NewLines returns Lines that write to a writer, one Write for each line.
 func NewLines(to io.Writer) *Lines { return &Lines{to: to} }
 
-// Of returns a writer for the output of a host. Close it: that writes a last line that has no end. Lines of more than 64 KiB are
-// broken. A writer is safe for concurrent use, so it can be the Stdout and the Stderr of one command.
+// Of returns a writer for the output of a host. Close the writer to write a last line without a newline. Lines of more than 64 KiB
+// are broken. The writer is safe for concurrent use, so it can be the Stdout and the Stderr of one command.
 func (l *Lines) Of(name string) io.WriteCloser {
 	return &hostLines{lines: l, prefix: []byte(name + ": ")}
 }
@@ -37,7 +37,7 @@ type hostLines struct {
 	prefix []byte
 
 	mu   sync.Mutex
-	rest []byte // of a line whose end is not there yet
+	rest []byte // beginning of a line without its newline
 }
 
 // Write implements io.Writer.

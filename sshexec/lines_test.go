@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// The output of several hosts, in whole lines.
+// Lines writes the output of several hosts in whole lines.
 func ExampleLines() {
 	lines := sshexec.NewLines(os.Stdout)
 	web, db := lines.Of("web-1"), lines.Of("db-1")
@@ -60,7 +60,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestLinesAtOnce: no line has parts of two hosts, also if a command writes both of its streams to one writer.
+// TestLinesAtOnce checks that no line contains output of two hosts, also if a command writes both of its streams to one writer.
 func TestLinesAtOnce(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
@@ -84,7 +84,7 @@ func TestLinesAtOnce(t *testing.T) {
 	}
 }
 
-// TestLinesReportErrors: the writer of the caller that fails ends the command.
+// TestLinesReportErrors checks that a failure of the caller's writer ends the command.
 func TestLinesReportErrors(t *testing.T) {
 	t.Parallel()
 	out := sshexec.NewLines(failing{}).Of("h")

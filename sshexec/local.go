@@ -15,9 +15,9 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Local returns this machine as a host, so that code for SSH works locally in the same way: /bin/sh runs commands as
-// the user of this process, sudo gives root, files are replaced atomically, and jobs outlive this process. Its name is
-// "localhost". There is no connection: Wait returns at once, and DialContext dials.
+// Local returns this machine as a host, so that code for SSH works locally in the same way: /bin/sh runs commands as the user of this
+// process, Root and User use sudo, files are replaced atomically, and jobs outlive this process. The name of the host is
+// "localhost". The host has no connection: Wait returns at once, and DialContext dials directly.
 func (p *Pool) Local(sudo Sudo) *Host {
 	t := Target{ID: "localhost", Name: "localhost", Sudo: sudo}
 	if self, err := user.Current(); err == nil {
@@ -43,14 +43,14 @@ func (local) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
-// localSession is a command on this machine. Like a session over SSH, it ends when the command has ended and no process
-// holds its output open.
+// localSession is a command on this machine. Like a session over SSH, it ends when the command has ended and no process has its
+// output open.
 type localSession struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil until it has started
 	files  []*os.File
-	conn   net.Conn       // to the subsystem, if there is one
-	ends   sync.WaitGroup // of the output
+	conn   net.Conn       // to the subsystem; nil for a command
+	ends   sync.WaitGroup // goroutines that copy the output
 	closed chan struct{}
 	once   sync.Once
 }
@@ -79,7 +79,7 @@ func (s *localSession) start(line string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("/bin/sh", "-c", line) //nolint:gosec,noctx // the line is quoted; it is ended by signals to its group
+	cmd := exec.Command("/bin/sh", "-c", line) //nolint:gosec,noctx // the line is quoted; signals to the process group end the command
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.files[0], outW, errW
 	cmd.SysProcAttr = ownGroup()
 	err = cmd.Start()
@@ -107,7 +107,7 @@ func (s *localSession) wait() error {
 	select {
 	case err := <-ended:
 		return err
-	case <-s.closed: // what could not be killed is not waited for
+	case <-s.closed: // do not wait for a process that could not be killed
 		return errSessionClosed
 	}
 }
@@ -138,7 +138,7 @@ func (s *localSession) signal(signal ssh.Signal) bool {
 	return s.cmd != nil
 }
 
-// answers is always answered.
+// answers returns a closed channel, because this machine always answers.
 func (s *localSession) answers() <-chan struct{} {
 	answered := make(chan struct{})
 	close(answered)

@@ -26,7 +26,7 @@ func localhost(t *testing.T) *sshexec.Host {
 	return newPool(t, sshexec.Options{}).Local(sshexec.Sudo{})
 }
 
-// TestLocal: commands of this machine are given what those of others are given, and fail as they do.
+// TestLocal checks that commands on this machine get the same arguments, environment and streams as over SSH, and fail in the same way.
 func TestLocal(t *testing.T) {
 	host := localhost(t)
 	if err := host.Wait(t.Context()); err != nil || host.Name() != "localhost" {
@@ -88,8 +88,8 @@ func TestLocalFilesAndTunnel(t *testing.T) {
 	_ = conn.Close()
 }
 
-// TestCancelEndsTheGroup ends real processes: what a command has started ends with it, also when it ignores TERM
-// and when the command itself is gone.
+// TestCancelEndsTheGroup checks with real processes that the children of a command end with it, also if they ignore TERM and if the
+// command itself has ended.
 func TestCancelEndsTheGroup(t *testing.T) {
 	for name, text := range map[string]sshexec.Shell{
 		"a program":                   "echo begun; exec sleep 600",
@@ -100,7 +100,7 @@ func TestCancelEndsTheGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// The pipe stays open as long as a process with its write end lives.
+			// The pipe stays open while a process has its write end open.
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
@@ -146,19 +146,19 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// pipeName is a path by which another process of this machine opens the file.
+// pipeName returns a path with which another process of this machine can open the file.
 func pipeName(f *os.File) string {
 	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(f.Fd())) //nolint:gosec // a small number
 }
 
-// FuzzPath: any name of a directory is reached as it is, also one that looks like an option or like shell text.
+// FuzzPath checks that Command.Dir may be any directory name, also a name that looks like an option or like shell text.
 func FuzzPath(f *testing.F) {
 	for _, seed := range awkward {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		if name == "" || name == "." || name == ".." || len(name) > 200 || strings.ContainsAny(name, "/\x00") {
-			return // no name of a directory
+			return // not a name of a directory
 		}
 		dir := filepath.Join(t.TempDir(), name)
 		if err := os.Mkdir(dir, 0o700); err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Local needs /bin/sh: on other systems no command starts, so there is none to end.
+// Local needs /bin/sh. On other systems no command starts, so no command has to be ended.
 
 func ownGroup() *syscall.SysProcAttr { return nil }
 

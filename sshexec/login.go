@@ -12,7 +12,7 @@ import (
 // login holds the credentials of one login attempt.
 type login struct {
 	methods []ssh.AuthMethod
-	faults  []error // of credentials that could not be used; they matter when no other is accepted
+	faults  []error // errors of unusable credentials, reported if no other credential is accepted
 	done    []func()
 }
 
@@ -28,9 +28,8 @@ func (l *login) close() {
 	}
 }
 
-// credentials makes ready what t offers. Kinds come in the order in which they
-// first appear in Target.Auth; one method carries all credentials of its kind,
-// because x/crypto/ssh tries each kind only once.
+// credentials returns the credentials of t for a login. Methods are in the order in which they first appear in Target.Auth. One
+// method has all credentials of its kind, because x/crypto/ssh tries each kind only once.
 func (t Target) credentials(ctx context.Context) (*login, error) {
 	l := &login{}
 	signers := l.signers(ctx, t.Auth)
@@ -49,7 +48,7 @@ func (t Target) credentials(ctx context.Context) (*login, error) {
 	return l, nil
 }
 
-// signers collects the keys without duplicates: a host counts every key as an attempt.
+// signers returns the keys without duplicates, because a host counts every key as an attempt.
 func (l *login) signers(ctx context.Context, auths []Auth) []ssh.Signer {
 	var all []ssh.Signer
 	for _, a := range auths {
@@ -71,7 +70,7 @@ func (l *login) signers(ctx context.Context, auths []Auth) []ssh.Signer {
 	return all
 }
 
-// typed returns the methods a person would type at.
+// typed returns the methods "password" and "keyboard-interactive".
 func (t Target) typed(ctx context.Context) []ssh.AuthMethod {
 	var passwords []string
 	var answer func(context.Context, Challenge) ([]string, error)
@@ -90,7 +89,7 @@ func (t Target) typed(ctx context.Context) []ssh.AuthMethod {
 			for i, text := range texts {
 				c.Questions = append(c.Questions, Question{Text: text, Echo: echos[i]})
 			}
-			if len(texts) == 0 { // OpenSSH ends the conversation so
+			if len(texts) == 0 { // OpenSSH ends the conversation with an empty challenge
 				return nil, nil
 			}
 			answers, err := answer(ctx, c)

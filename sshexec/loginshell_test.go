@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// startupFiles are startup files of login shells that print, by what they do.
+// startupFiles maps descriptions to startup files of login shells that print text.
 var startupFiles = map[string]string{
 	"prints":                     "echo Welcome; echo be careful >&2",
 	"prints no newline":          "printf Welcome; printf careful >&2",
@@ -30,8 +30,8 @@ var startupFiles = map[string]string{
 	"shows it without a newline": "printf %s \"$BASH_EXECUTION_STRING\"; printf %s \"$BASH_EXECUTION_STRING\" >&2",
 }
 
-// TestLoginShellThatPrints: what the login shell prints is in no output, in no file and in no event, with a simulated host and with
-// OpenSSH and bash, with SFTP and without.
+// TestLoginShellThatPrints checks that the text that a login shell prints is not in any output, file or event: with a simulated host
+// and with OpenSSH and bash, with and without SFTP.
 func TestLoginShellThatPrints(t *testing.T) {
 	var mu sync.Mutex
 	var events []string
@@ -73,7 +73,8 @@ func TestLoginShellThatPrints(t *testing.T) {
 	}
 }
 
-// TestLoginShellWithoutExec: a shell that refuses exec, as rbash does, runs commands without it, and a command runs once.
+// TestLoginShellWithoutExec checks that a login shell that refuses exec, such as rbash, runs commands without exec, and runs each
+// command once.
 func TestLoginShellWithoutExec(t *testing.T) {
 	server := startBashSSHD(t, `exec() { echo "rbash: line 1: exec: restricted" >&2; return 1; }`, false)
 	dir := t.TempDir()
@@ -110,7 +111,7 @@ func startBashSSHD(t *testing.T, startup string, noSFTP bool) *sshd {
 	return server
 }
 
-// useHost uses everything that reads an output of a command, below a directory of the host.
+// useHost calls everything that reads the output of a command, below a directory of the host.
 func useHost(t *testing.T, host *sshexec.Host, dir string) {
 	t.Helper()
 	ctx := withinMinutes(t)
@@ -148,7 +149,7 @@ func useHost(t *testing.T, host *sshexec.Host, dir string) {
 
 func useFiles(ctx context.Context, t *testing.T, host *sshexec.Host, dir string) {
 	t.Helper()
-	content := noise(1<<20 + 7) // more than a small file
+	content := noise(1<<20 + 7) // larger than a small file
 	for name, content := range map[string][]byte{"small": []byte("content"), "empty": nil, "large": content} {
 		file := sshexec.File{Path: path.Join(dir, name)}
 		if err := host.Upload(ctx, bytes.NewReader(content), file); err != nil {
@@ -179,7 +180,7 @@ func useFiles(ctx context.Context, t *testing.T, host *sshexec.Host, dir string)
 	}
 }
 
-// TestBegin: the line that marks the beginning is found however the stream is cut, and no other text is taken for it.
+// TestBegin checks that the line of frame is found whatever the pieces of the stream are, and that no other text is mistaken for it.
 func TestBegin(t *testing.T) {
 	type result struct {
 		Output, Group string
@@ -213,7 +214,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestLoginShellWithoutTheCommand: the error has what the login shell printed if it does not run the command, and bounds it.
+// TestLoginShellWithoutTheCommand checks that the error contains a limited part of the login shell's output if the shell does not run
+// the command.
 func TestLoginShellWithoutTheCommand(t *testing.T) {
 	const endless = "while :; do echo Welcome; done"
 	for _, tt := range []struct {
@@ -255,8 +257,8 @@ func TestLoginShellWithoutTheCommand(t *testing.T) {
 	}
 }
 
-// TestLoginShellThatShowsThePrompt: sudo gets the password when it asks, and not when the login shell shows the command line with
-// the prompt. Otherwise a command that needs no password reads the password as its input.
+// TestLoginShellThatShowsThePrompt checks that the password is sent when sudo asks, and not when the login shell prints the command line
+// with the prompt. Otherwise a command that needs no password would read the password as its input.
 func TestLoginShellThatShowsThePrompt(t *testing.T) {
 	for name, asks := range map[string]string{
 		"sudo asks":      `printf %s "$prompt" >&2; read -r password; [ "$password" = s3cret ] || exit 1; `,

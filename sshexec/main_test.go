@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// target is how the tests log in to a simulated host.
+// target returns a target with the credentials of a simulated host.
 func target(t *testing.T, h *sshtest.Host) sshexec.Target {
 	t.Helper()
 	keys, err := sshexec.PinnedHostKeys(h.PublicKey())
@@ -37,14 +37,14 @@ func newPool(t *testing.T, o sshexec.Options) *sshexec.Pool {
 	return pool
 }
 
-// connect starts a host and returns both ends.
+// connect starts a simulated host and returns it and the Host that connects to it.
 func connect(t *testing.T, c sshtest.Config) (*sshexec.Host, *sshtest.Host) {
 	t.Helper()
 	remote := sshtest.Start(t, c)
 	return newPool(t, sshexec.Options{}).Host(target(t, remote)), remote
 }
 
-// withinMinutes bounds a step of a test that must succeed, also on a machine that is much slower than usual.
+// withinMinutes returns a context for a step of a test that must succeed, also on a much slower machine.
 func withinMinutes(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

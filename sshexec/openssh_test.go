@@ -17,8 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// TestInputComesAfterTheCommand: OpenSSH forgets an end of input that comes before the command, which then
-// waits for it for ever.
+// TestInputComesAfterTheCommand checks that input is sent only after the command has begun. OpenSSH drops an end of input that arrives
+// earlier, and the command would wait forever.
 func TestInputComesAfterTheCommand(t *testing.T) {
 	for name, stdin := range map[string]io.Reader{"no input": nil, "input": strings.NewReader("input")} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 	}
 }
 
-// TestBusyHost: OpenSSH refuses a session when it has not yet noticed the end of another one.
+// TestBusyHost simulates OpenSSH, which refuses a session if it has not yet noticed the end of another session.
 func TestBusyHost(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -97,7 +97,7 @@ func TestBusyHost(t *testing.T) {
 	}
 }
 
-// begin says that the command has begun, as the command line asked to be told.
+// begin writes the line that frame writes when the command begins.
 func begin(channel ssh.Channel, exec *ssh.Request) {
 	_, _ = fmt.Fprintf(channel.Stderr(), "%s 1\n", regexp.MustCompile(`sshexec-[A-Z0-9]+`).Find(exec.Payload))
 }
@@ -106,7 +106,7 @@ func anyKey(addr string) sshexec.Target {
 	return sshexec.Target{Addr: addr, User: "u", Auth: []sshexec.Auth{sshexec.Password("p")}, HostKeys: sshexec.InsecureIgnoreHostKeys()}
 }
 
-// serve accepts connections, one after the other, and hands over what they ask to open.
+// serve accepts connections, one after the other, and passes the channels that they request to asked.
 func serve(t *testing.T, asked func(ssh.NewChannel)) (addr string) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)

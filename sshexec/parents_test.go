@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestUploadParents makes the missing directories of a small and of a large file, and only when it is told to.
+// TestUploadParents checks that Upload creates missing directories for small and large files, and only if File.Parents is set.
 func TestUploadParents(t *testing.T) {
 	t.Parallel()
 	host, remote := connect(t, sshtest.Config{})
@@ -24,7 +24,7 @@ func TestUploadParents(t *testing.T) {
 				t.Errorf("without Parents: %v", err)
 			}
 			file.Parents = true
-			for range 2 { // the second time everything is there
+			for range 2 { // the second time the directories exist
 				if err := host.Upload(withinMinutes(t), bytes.NewReader(content), file); err != nil {
 					t.Fatal(err)
 				}

@@ -19,15 +19,14 @@ func temporaryPrefix(target string) string {
 
 func temporaryName(target string) string { return temporaryPrefix(target) + rand.Text() }
 
-// sweep defines a function that removes the temporary files of dead uploads to the same path, or returns one of them
-// for reuse: $1 is the temporary file of this upload, $2 the prefix of temporary files, $3 the directory, $4 whether a
-// partial file can be used. It sets me to the current user.
+// sweep defines a shell function that removes the temporary files of dead uploads to the same path, or renames one of them to $1 for
+// reuse: $1 is the temporary file of this upload, $2 the prefix of temporary files, $3 the directory, $4 whether a partial file can
+// be used. It sets me to the current user.
 //
 // A partial file is reused only if no other user can replace it while it is opened: in a directory of root or of the
 // current user that only its owner may write to, or that is sticky. An upload is dead if its file was not touched for
-// 15 s, by the clock of the host, and no visible process has it open; or if it was not touched for 10 min: a process
-// that has it open then serves a client that no longer exists. Of two uploads that claim a file by renaming it, one
-// wins.
+// 15 s, by the clock of the host, and no visible process has it open. It is also dead if its file was not touched for 10 min: a
+// process that has the file open then serves a client that no longer exists. If two uploads rename the same file, only one succeeds.
 const sweep = `held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; then return 0; fi; done; return 1; }; ` +
 	`sweep() { me=$(id -un); use=$4; ` +
 	`o=$(stat -c "%U %a" "$3") || exit 1; case "$o" in "root "*|"$me "*) ;; *) use=;; esac; ` +
@@ -40,15 +39,15 @@ const sweep = `held() { for l in /proc/[0-9]*/fd/*; do if [ "$l" -ef "$1" ]; the
 	`if [ -n "$use" ] && [ ! -e "$1" ]; then mv -f "$p" "$1"; else rm -f "$p"; fi; done; ` +
 	`if [ -z "$use" ]; then rm -f "$1"; fi; }; `
 
-// lookScript prints the state of the target, and how many bytes of an earlier attempt can be used: $1 target, then the
-// arguments of sweep.
+// lookScript prints the state of the target and the number of usable bytes of an earlier attempt: $1 target, then the arguments of
+// sweep.
 const lookScript = `LC_ALL=C; export LC_ALL; ` + sweep +
 	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; exit 1; fi; ` +
 	`if [ ! -d "$4" ]; then exit 44; fi; sweep "$2" "$3" "$4" "$5"; ` +
 	`if [ -f "$1" ] && [ ! -L "$1" ]; then s=$(stat -c "%s %a %U:%G" "$1") && echo "target $s"; fi; ` +
 	`if [ -f "$2" ] && [ ! -L "$2" ]; then s=$(stat -c "%s %U" "$2") && [ "${s#* }" = "$me" ] && echo "partial ${s% *}"; fi; exit 0`
 
-// sight is what lookScript has seen.
+// sight is the output of lookScript.
 type sight struct {
 	size    int64 // of the target, -1 if it does not exist or is not a regular file
 	mode    string
@@ -86,19 +85,18 @@ func parseSight(out string) sight {
 	return seen
 }
 
-// owned reports whether the owner is the one that is wanted.
+// owned reports whether the file has the wanted owner.
 func (s sight) owned(want string) bool {
 	user, _, _ := strings.Cut(s.owner, ":")
 	return want == "" || want == s.owner || want == user
 }
 
-// usable returns how much of the partial file is the beginning of the content:
-// both sides digest it, part by part.
+// usable returns how many bytes of the partial file are equal to the beginning of the content. Both sides digest it part by part.
 func (u *upload) usable(ctx context.Context, have int64) (int64, error) {
 	var parts []chunk
 	for at, end := int64(0), min(have, u.content.size)/unit*unit; at < end; {
 		size := int64(chunkSize)
-		if end-at < chunkSize { // where it was cut there may be holes: look closely
+		if end-at < chunkSize { // the end of an interrupted file may have holes, so compare smaller parts
 			size = unit
 		}
 		parts = append(parts, chunk{offset: at, size: size})
@@ -143,7 +141,7 @@ func (u *upload) usable(ctx context.Context, have int64) (int64, error) {
 	return same, nil
 }
 
-// digests digests parts of the content, which follow one another.
+// digests returns the digests of consecutive parts of the content.
 func (u *upload) digests(ctx context.Context, parts []chunk) ([]string, error) {
 	from, err := u.content.from(0)
 	if err != nil {

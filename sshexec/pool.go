@@ -12,44 +12,45 @@ import (
 
 // Options of a [Pool]. The zero value is usable.
 type Options struct {
-	// Dial opens the network connection to a machine without Via, and to the first jump host otherwise. Default: a
-	// net.Dialer with a timeout of 15 s: a machine that is off does not answer, and the kernel alone tries for two
-	// minutes.
+	// Dial opens the network connection to a machine without Via, or to the first jump host. Default: a net.Dialer with a timeout of
+	// 15 s, because the kernel tries for two minutes to connect to a machine that is off.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTrusted replaces Dial for targets that are Trusted. Default: Dial.
 	DialTrusted func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Allow is asked about Target.Addr, which may be a name, before the pool connects to a target that is not Trusted, directly
-	// or through a jump host. An error refuses the connection with ErrNotAllowed. Default: every address is allowed.
+	// Allow is called with Target.Addr, whose host may be a name, before the pool connects to a target that is not Trusted, directly
+	// or through a jump host. If it returns an error, the pool does not connect, and the error wraps ErrNotAllowed. Default: every
+	// address is allowed.
 	Allow func(host string, port uint16) error
-	// Observe sees every command before and after it runs, with the context that the caller runs it with. It is called by
-	// the goroutine that runs the command and must not block.
+	// Observe is called before and after each command, with the context of the caller, in the goroutine that runs the command. It
+	// must not block.
 	Observe func(context.Context, CommandEvent)
-	// Sessions is how many sessions one connection carries at once; further calls wait. Default 8. OpenSSH refuses more
-	// than MaxSessions, 10 unless configured; the default leaves two for the commands that end other commands. If the host
-	// refuses a session, the pool replaces the connection by one with as many sessions as the host has allowed.
+	// Sessions limits the concurrent sessions of one connection; further calls wait. Default 8. OpenSSH refuses more sessions than
+	// MaxSessions, by default 10; the default leaves two for commands that end other commands. If the host refuses a session, the
+	// pool replaces the connection and uses only as many sessions as the host has allowed.
 	Sessions int
-	// LoginsPerServer is how many connections to one server are being set up at once; further ones wait. Default 8. OpenSSH
-	// refuses connections beyond MaxStartups at random, by default from 10 on. The pool retries refused ones for a limited
-	// time if it is setting up several itself.
+	// LoginsPerServer limits the connections to one server that are set up at the same time; further connections wait. Default 8.
+	// OpenSSH refuses connections beyond MaxStartups at random, by default from 10 on. The pool retries refused connections for a
+	// limited time if it is setting up several connections itself.
 	LoginsPerServer int
-	// Transfers is how many files and trees the pool transfers at once, over all hosts; further ones wait. Default 8.
+	// Transfers limits the files and trees that the pool transfers at the same time, over all hosts; further transfers wait.
+	// Default 8.
 	Transfers int
 	// KeepAlive is the interval of keep-alive requests. A connection whose host does not answer within an interval is
 	// closed. Default 15 s.
 	KeepAlive time.Duration
-	// Idle is how long an unused connection is kept. Default 5 min.
+	// Idle is the time after which an unused connection is closed. Default 5 min.
 	Idle time.Duration
 }
 
-// Pool keeps one connection per target and shares it among the callers. The next call that needs a broken connection
-// replaces it. Close the pool when it is no longer needed.
+// Pool has one connection per target and shares it among the callers. If a connection is broken, the next call that needs it opens
+// a new one. Close the pool when it is no longer needed.
 type Pool struct {
 	options Options
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup // every goroutine of the pool
 
-	answerLimit time.Duration // the constant of this name; tests change it
+	answerLimit time.Duration // the constant answerLimit, unless a test changes it
 
 	transfers transfers
 
@@ -58,14 +59,14 @@ type Pool struct {
 	servers map[string]*server
 }
 
-// connectTimeout bounds a TCP connect where the caller does not dial.
+// connectTimeout limits a TCP connect without Options.Dial.
 const connectTimeout = 15 * time.Second
 
-// link holds the connection to one target: none, one being made, or an open one. Dialling happens outside the lock.
+// link holds the open connection to one target, or the attempt to open one, or neither. Dialling happens outside the lock.
 type link struct {
 	conn    *connection
 	attempt *attempt
-	limit   int // sessions that the host has shown to allow; 0 when it was not asked for more
+	limit   int // sessions that the host allows; 0 if it never refused one
 }
 
 // attempt is a dial that one or more callers wait for.
@@ -78,7 +79,7 @@ type attempt struct {
 	err     error
 }
 
-// NewPool makes a pool. It does not connect.
+// NewPool returns a pool. It does not connect.
 func NewPool(o Options) *Pool {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: connectTimeout}).DialContext
@@ -112,16 +113,16 @@ func positive[N int | time.Duration](n, otherwise N) N {
 	return otherwise
 }
 
-// Host returns the machine that t describes. It is cheap and does not connect; hosts of equal targets share a
-// connection. The first call that needs the connection reports an invalid target.
+// Host returns the machine that t describes. The call is cheap and does not connect. Hosts with equal targets share a connection. The
+// first call that needs the connection reports an invalid target.
 func (p *Pool) Host(t Target) *Host {
 	t = t.withDefaults()
 	return &Host{pool: p, target: t, machine: &remote{pool: p, target: t}}
 }
 
-// DialContext connects to addr, host:port, in the way in which the pool connects to a Target with this Addr that is not Trusted: by
-// Options.Dial or through the jump host via, and only if Options.Allow permits it (ErrNotAllowed). It does not speak SSH with addr. A nil
-// via means that there is no jump host.
+// DialContext connects to addr, host:port, as the pool connects to a Target with this Addr that is not Trusted: with Options.Dial or
+// through the jump host via, and only if Options.Allow allows the address (ErrNotAllowed). It does not use SSH with addr itself. If
+// via is nil, it connects without a jump host.
 func (p *Pool) DialContext(ctx context.Context, via *Target, addr string) (net.Conn, error) {
 	if p.ctx.Err() != nil {
 		return nil, ErrClosed
@@ -129,9 +130,8 @@ func (p *Pool) DialContext(ctx context.Context, via *Target, addr string) (net.C
 	return p.reach(ctx, Target{Addr: addr, Via: via}.withDefaults(), func(string) {})
 }
 
-// Forget closes the connections to the machine with this Target.ID, for
-// example because it was replaced. Commands that run on it end with
-// [ErrDisconnected].
+// Forget closes the connections to the machine with this Target.ID, for example because the machine was replaced. Running commands
+// end with [ErrDisconnected].
 func (p *Pool) Forget(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,9 +146,8 @@ func (p *Pool) Forget(id string) {
 
 var errForgotten = errors.New("host was forgotten")
 
-// Close closes all connections and waits for the goroutines of the pool.
-// Commands that still run end with [ErrDisconnected], later calls with
-// [ErrClosed].
+// Close closes all connections and waits for the goroutines of the pool. Running commands end with [ErrDisconnected], later calls
+// with [ErrClosed].
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.cancel(ErrClosed)
@@ -161,8 +160,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// spawn runs fn in a goroutine that Close waits for. It returns false when the
-// pool is closed.
+// spawn runs fn in a goroutine that Close waits for. If the pool is closed, it returns false and does not run fn.
 func (p *Pool) spawn(fn func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +180,8 @@ func (l *link) shut(cause error) {
 	}
 }
 
-// connect returns the connection for t, and makes it if needed. Callers that arrive meanwhile wait for the same
-// attempt. The attempt ends early only if the contexts of all of them end.
+// connect returns the connection for t. It opens the connection if needed. Further callers wait for the same attempt. The attempt ends
+// early only if the contexts of all callers end.
 func (p *Pool) connect(ctx context.Context, t Target) (*connection, error) {
 	k := t.key()
 	p.mu.Lock()
@@ -216,7 +214,7 @@ func (p *Pool) connect(ctx context.Context, t Target) (*connection, error) {
 	}
 }
 
-// start begins an attempt; p.mu is held.
+// start begins an attempt. The caller holds p.mu.
 func (p *Pool) start(l *link, t Target) {
 	ctx, cancel := context.WithCancelCause(p.ctx)
 	a := &attempt{done: make(chan struct{}), cancel: cancel}
@@ -230,7 +228,7 @@ func (p *Pool) start(l *link, t Target) {
 		conn, err := p.dial(ctx, t, limit, func(phase string) { a.phase.Store(phase) })
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if conn != nil && ctx.Err() != nil { // forgotten, closed or left alone meanwhile
+		if conn != nil && ctx.Err() != nil { // Forget, Close or the end of all callers has ended the attempt meanwhile
 			_ = conn.client.Close()
 			conn, err = nil, context.Cause(ctx)
 		}
@@ -258,8 +256,8 @@ func (p *Pool) leave(l *link, a *attempt) {
 	}
 }
 
-// retire takes a connection out of use: its sessions continue, new sessions use another connection. If limit is set,
-// the next connection carries at most that many sessions.
+// retire stops new uses of a connection: its sessions continue, new sessions use another connection. If limit is not 0, the next
+// connection has at most this number of sessions.
 func (p *Pool) retire(t Target, conn *connection, limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,8 +270,8 @@ func (p *Pool) retire(t Target, conn *connection, limit int) {
 	conn.retire()
 }
 
-// ended removes the record of a connection that has ended: a long-lived pool sees many machines. The limits learned
-// from the host stay.
+// ended removes the record of a connection that has ended, because a long-lived pool connects to many machines. The limit that the
+// host has shown stays.
 func (p *Pool) ended(t Target, conn *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

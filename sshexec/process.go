@@ -15,20 +15,20 @@ import (
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
-// process is a command on its way.
+// process is a running command.
 type process struct {
 	host    *Host
 	inv     invocation
 	session session
 	input   io.WriteCloser
-	output  *gate // of standard output
-	gate    *gate // of standard error
+	output  *gate // gate of standard output
+	gate    *gate // gate of standard error
 	stderr  *mask.Tail
-	sudo    *sudoSays     // of a command that sudo runs itself; else nil
-	outlets []*outlet     // of standard output, of standard error with the gate, and of the caller's Stderr
+	sudo    *sudoSays     // nil unless sudo runs the command directly
+	outlets []*outlet     // for standard output, for standard error with the gate, and for the caller's Stderr
 	wanted  bool          // the caller reads standard output
 	done    chan error    // receives the end of the command
-	fed     chan struct{} // closed when nothing is written to input any more
+	fed     chan struct{} // closed when feed has ended
 	left    bool          // the command is being ended in the background, which closes the session
 }
 
@@ -39,7 +39,7 @@ func newProcess(h *Host, inv invocation, s session) *process {
 	}
 }
 
-// connect leads the streams of the session to where they belong.
+// connect connects the streams of the session to the gates and to the writers of the caller.
 func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error) {
 	r.input, err = r.session.stdin()
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *process) connect(c Command, cancel context.CancelCauseFunc) (err error)
 	return nil
 }
 
-// answer gives sudo the password once. Asked again, it ends the input: the
-// password is wrong and further attempts may lock the account.
+// answer writes the password for the first question of sudo. A second question means that the password is wrong: answer then ends the
+// input, because further attempts may lock the account.
 func (r *process) answer(attempt int) {
 	if attempt > 1 {
 		_ = r.input.Close()
@@ -75,9 +75,8 @@ func (r *process) run() error {
 	return r.session.wait()
 }
 
-// feed writes environment and standard input, once the command has begun. Earlier, sudo would read the input as the
-// password, and OpenSSH drops an end of input that arrives before the command starts; the command would then wait
-// forever.
+// feed writes environment and standard input once the command has begun. Before, sudo would read the input as the password. OpenSSH
+// also drops an end of input that arrives before the command starts, so the command would wait forever.
 func (r *process) feed(ctx context.Context, stdin io.Reader, cancel context.CancelCauseFunc) {
 	defer close(r.fed)
 	select {
@@ -89,13 +88,13 @@ func (r *process) feed(ctx context.Context, stdin io.Reader, cancel context.Canc
 	if _, err := io.WriteString(r.input, r.inv.env); err != nil || stdin == nil {
 		return
 	}
-	source := &source{r: &while{ctx, stdin}} // reads nothing once the command is being ended
+	source := &source{r: &while{ctx, stdin}} // stops reading when ctx ends
 	if _, err := io.Copy(r.input, source); err != nil && source.err != nil {
 		cancel(fmt.Errorf("read standard input: %w", source.err))
 	}
 }
 
-// source remembers that reading failed, which io.Copy mixes with writing.
+// source records the error of reading, which the result of io.Copy does not distinguish from an error of writing.
 type source struct {
 	r   io.Reader
 	err error
@@ -109,8 +108,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// feedGrace is how long the end of a command waits for a Read of its standard
-// input to return, so that the caller can use the reader again.
+// feedGrace is the time for which the end of a command waits for a Read of its standard input, so that the caller can use the reader
+// again.
 const feedGrace = 100 * time.Millisecond
 
 func (r *process) awaitFeed() {
@@ -130,8 +129,7 @@ func (r *process) close() {
 	}
 }
 
-// detach ensures that nothing is written to the caller's writers any more. The gate stays, because ending the command
-// needs its process group.
+// detach stops writing to the caller's writers. The gate stays open, because ending the command needs its process group.
 func (r *process) detach() {
 	r.outlets[0].close()
 	r.outlets[2].close()
@@ -146,7 +144,8 @@ func (r *process) outcome(err error) error {
 	return out
 }
 
-// noExecError is the error of a login shell that does not allow exec, such as rbash. The command has not begun, and sudo has not asked.
+// noExecError is the error of a login shell that does not allow exec, such as rbash. The command has not begun, and sudo has not asked
+// for a password.
 type noExecError struct{ error }
 
 func (e *noExecError) Unwrap() error { return e.error }
@@ -155,7 +154,7 @@ func (r *process) result(err error) error {
 	code, signal, ended := exitStatus(err)
 	said, refused, code := r.sudo.end(code)
 	for _, o := range r.outlets {
-		o.close() // from here on the caller may read its writers
+		o.close() // nothing writes to the caller's writers after this
 	}
 	begun := r.gate.hasBegun()
 	switch {
@@ -173,13 +172,13 @@ func (r *process) result(err error) error {
 		return nil
 	}
 	said = r.stderr.String()
-	if !begun { // from the login shell: it could not run /bin/sh
+	if !begun { // the login shell could not run /bin/sh
 		said = r.printed()
 	}
 	return &ExitError{Host: r.host.target.Name, Command: r.inv.shown, Code: code, Signal: signal, Stderr: said}
 }
 
-// printed returns what the login shell and sudo printed in place of running the command.
+// printed returns the output of the login shell and sudo before the command.
 func (r *process) printed() string {
 	if said := r.gate.printed(r.inv.masker); strings.TrimSpace(said) != "" {
 		return said
@@ -192,7 +191,7 @@ var (
 	errNoOutput = errors.New("the command ran, but its standard output did not arrive: the login shell leads it elsewhere")
 )
 
-// exitStatus returns how a command ended; ended is false when that is unknown.
+// exitStatus returns the exit code and the signal of an ended command. ended is false if the outcome is unknown.
 func exitStatus(err error) (code int, signal string, ended bool) {
 	var remote *ssh.ExitError
 	var local *exec.ExitError
@@ -208,15 +207,15 @@ func exitStatus(err error) (code int, signal string, ended bool) {
 	return 0, "", false
 }
 
-// outlet copies output to a writer of the caller. If the writer fails, the command is ended. Neither after that nor
-// after the end of the command does outlet write.
+// outlet copies output to a writer of the caller. If the writer fails, outlet ends the command. It does not write after a failure or
+// after the end of the command.
 type outlet struct {
 	mu     sync.Mutex
 	w      io.Writer
 	failed context.CancelCauseFunc
 }
 
-// Write never fails: a reader that stops reading would block the command.
+// Write never fails, because the command would block if its output were not read any more.
 func (o *outlet) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -230,10 +229,10 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// buffers is a pool of copy buffers: there are many commands, and most produce little output.
+// buffers is a pool of copy buffers, because there are many commands and most of them produce little output.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// ReadFrom implements io.ReaderFrom, by which each session copies two streams.
+// ReadFrom implements io.ReaderFrom. Sessions copy their two output streams with it.
 func (o *outlet) ReadFrom(r io.Reader) (int64, error) {
 	buffer, _ := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// errShort: a file ended before it should.
+// errShort: a file ended before the size that the host had stated.
 var errShort = fmt.Errorf("%w: the file became shorter meanwhile", ErrDigest)
 
 // block is a part of a file that is being read.
@@ -18,8 +18,7 @@ type block struct {
 	done   chan error
 }
 
-// receive reads a file by SFTP from the offset at to end, with several requests
-// on their way at once, and writes it in order.
+// receive reads a file by SFTP from the offset at to end, with several concurrent requests, and passes the data to to in order.
 func receive(ctx context.Context, s *sftpSession, name string, at, end int64, to func([]byte) error) error {
 	file, err := s.Open(name)
 	if err != nil {

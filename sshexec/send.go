@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// chunkSize is how much of a large file is digested at once on the host, while
-// more is being sent. It is a multiple of unit.
+// chunkSize is the size of the parts of a large file that the host digests while further parts are being sent. It is a multiple of
+// unit.
 const chunkSize = 16 << 20
 
-// unit is what offsets and lengths are counted in on the host.
+// unit is the unit of offsets and lengths in scripts.
 const unit = 1 << 20
 
-// inFlight is how many requests wait for their answer at once, and
-// inFlightBytes how much they may hold together.
+// inFlight limits the outstanding requests, inFlightBytes the bytes of their data.
 const (
 	inFlight      = 64
 	inFlightBytes = 4 << 20
@@ -30,17 +29,17 @@ const (
 type chunk struct {
 	offset, size int64
 	digest       string // of the bytes sent, in hex
-	waiting      int    // writes that are not answered yet
-	complete     bool   // no more bytes of it will be sent
+	waiting      int    // writes without an answer
+	complete     bool   // all bytes of the chunk have been sent
 }
 
-// outgoing is content on its way into the temporary file.
+// outgoing sends content to the temporary file.
 type outgoing struct {
 	content io.Reader
 	whole   hash.Hash // of the whole content, nil if not needed
 	meter   *meter
-	arrived func(chunk)   // the host has all of a chunk; called one at a time
-	reading chan struct{} // holds something while content is being read
+	arrived func(chunk)   // called when the host has a whole chunk; calls do not overlap
+	reading chan struct{} // contains an element while content is being read
 
 	mu     sync.Mutex
 	offset int64 // of the next byte to read
@@ -59,8 +58,7 @@ type piece struct {
 	part   *chunk
 }
 
-// next fills a piece. The error is io.EOF once everything has been read; what
-// the content itself fails with is a *readError.
+// next fills a piece. The error is io.EOF after the end of the content, and a *readError if reading the content failed.
 func (o *outgoing) next(buffer []byte) (piece, error) {
 	o.mu.Lock()
 	if o.part == nil {
@@ -99,7 +97,7 @@ func (o *outgoing) next(buffer []byte) (piece, error) {
 	return p, nil
 }
 
-// answered records that the host has n more bytes of a chunk.
+// answered records that the host has received n more bytes of a chunk.
 func (o *outgoing) answered(part *chunk, n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,13 +109,12 @@ func (o *outgoing) answered(part *chunk, n int) {
 	}
 }
 
-// readError is what reading the content failed with.
+// readError is the error of reading the content.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
 
-// send writes the content into the file by SFTP, from the offset of o on. What
-// the file has beyond is cut off.
+// send writes the content to the file by SFTP, from the offset of o on. It truncates the file at this offset first.
 func (o *outgoing) send(ctx context.Context, s *sftpSession, name string) error {
 	flags := os.O_WRONLY
 	if o.offset == 0 {
@@ -127,8 +124,7 @@ func (o *outgoing) send(ctx context.Context, s *sftpSession, name string) error 
 	if err != nil {
 		return err
 	}
-	// SFTP creates files with the umask of the login: closed before there is
-	// anything in it.
+	// SFTP creates files with the umask of the login, so restrict the mode before the file has content.
 	if err := file.Chmod(0o600); err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -144,7 +140,7 @@ func (o *outgoing) send(ctx context.Context, s *sftpSession, name string) error 
 	return file.Close()
 }
 
-// pump reads pieces and has several of them written at once.
+// pump reads pieces and writes several of them concurrently.
 func (o *outgoing) pump(ctx context.Context, packet int, to io.WriterAt) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -154,7 +150,7 @@ func (o *outgoing) pump(ctx context.Context, packet int, to io.WriterAt) error {
 		free <- make([]byte, packet)
 	}
 	work := make(chan piece)
-	// A blocked Read is not waited for: the pool does not track this goroutine.
+	// The pool does not track this goroutine, so that Close does not wait for a blocked Read.
 	o.reading <- struct{}{}
 	go func() {
 		defer func() { <-o.reading }()
@@ -171,7 +167,7 @@ func (o *outgoing) pump(ctx context.Context, packet int, to io.WriterAt) error {
 	return context.Cause(ctx)
 }
 
-// write writes one piece after the other until there are no more.
+// write writes pieces from work until work is closed.
 func (o *outgoing) write(ctx context.Context, failed context.CancelCauseFunc, work <-chan piece, free chan<- []byte, to io.WriterAt) {
 	for {
 		select {

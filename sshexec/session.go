@@ -15,9 +15,9 @@ import (
 
 // machine is the implementation of a [Host]: a machine behind SSH, or this machine.
 type machine interface {
-	// session opens a session. An urgent one does not wait for its turn.
+	// session opens a session. An urgent session does not wait for a slot.
 	session(ctx context.Context, urgent bool) (session, error)
-	// dial opens a connection as the machine sees the network.
+	// dial opens a connection from the machine.
 	dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -25,17 +25,16 @@ type machine interface {
 type session interface {
 	stdin() (io.WriteCloser, error)
 	start(line string, stdout, stderr io.Writer) error
-	// wait returns the end of the command: nil, an *ssh.ExitError or an
-	// *exec.ExitError, or why that is not known.
+	// wait waits for the end of the command and returns nil, an *ssh.ExitError or an *exec.ExitError. Any other error means that
+	// the outcome is unknown.
 	wait() error
 	// subsystem starts a subsystem in place of a command.
 	subsystem(name string) (io.WriteCloser, io.Reader, error)
 	// signal sends a signal to the command and its children. It reports whether it could be sent.
 	signal(ssh.Signal) bool
-	// answers asks the machine for a sign of life. The channel is closed when it
-	// comes.
+	// answers sends a request to the machine. The channel is closed when the machine answers.
 	answers() <-chan struct{}
-	// close ends the session and releases its slot. Closing again does nothing.
+	// close ends the session and releases its slot. Further calls do nothing.
 	close()
 }
 
@@ -43,8 +42,8 @@ type session interface {
 type remote struct {
 	pool   *Pool
 	target Target
-	// vouched is the connection whose host key the policy of this target trusts: another caller with another policy may
-	// have made it.
+	// vouched is the connection whose host key the policy of this target trusts. Another caller with another policy may have
+	// opened the connection.
 	vouched atomic.Pointer[connection]
 }
 
@@ -63,11 +62,11 @@ func (r *remote) connection(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
-// maxReplaced bounds how many connections one call finds dead or refusing.
+// maxReplaced limits the dead or refusing connections that one call replaces.
 const maxReplaced = 2
 
-// session opens a session. If the connection is dead, session replaces it: no command has been sent yet. It also uses
-// another connection if the host refuses sessions for longer than a moment; sessions of the old connection continue.
+// session opens a session. If the connection is dead, session replaces it, because no command has been sent yet. It also uses
+// another connection if the host refuses sessions for about a second; sessions of the old connection continue.
 func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 	var asked *connection
 	replaced, pause := 0, firstPause
@@ -96,8 +95,7 @@ func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 	}
 }
 
-// OpenSSH counts a session that has ended for a moment longer, and refuses one
-// more than it allows. It is asked again for a second or so.
+// OpenSSH still counts a session for a moment after its end, and then refuses a session too many. Retry for about a second.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 640 * time.Millisecond
@@ -109,7 +107,7 @@ func busy(err error) bool {
 	return errors.As(err, &refused) && (refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage)
 }
 
-// sleep returns false when ctx ended first.
+// sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -152,8 +150,8 @@ func (c *connection) session(ctx context.Context, urgent bool) (session, error) 
 	return &remoteSession{Session: s, conn: c, release: release}, nil
 }
 
-// openSession calls release unless it returns a session. x/crypto/ssh does not take a context, and a host that violates
-// the protocol can block the call for as long as the connection lives, so openSession does not wait for it.
+// openSession opens an SSH session. It calls release unless it returns a session. x/crypto/ssh does not accept a context, and a host
+// that violates the protocol can block the call for as long as the connection lives, so openSession does not wait for it.
 func (c *connection) openSession(ctx context.Context, release func()) (*ssh.Session, error) {
 	type opened struct {
 		session *ssh.Session
@@ -188,7 +186,7 @@ func (c *connection) openSession(ctx context.Context, release func()) (*ssh.Sess
 	}
 }
 
-// openFailure distinguishes a host that refuses one more channel from a connection that is dead.
+// openFailure distinguishes a host that refuses a channel from a dead connection.
 func (c *connection) openFailure(err error) error {
 	var refused *ssh.OpenChannelError
 	if errors.As(err, &refused) {
@@ -205,7 +203,8 @@ func (c *connection) count(n int) {
 	c.peak = max(c.peak, c.open)
 }
 
-// allowed returns how many sessions the host has allowed when it refuses another one; 0 if it did not refuse one.
+// allowed returns the number of sessions that the host has allowed if err is the refusal of a further session, and 0 for any other
+// error.
 func (c *connection) allowed(err error) int {
 	if !busy(err) {
 		return 0

@@ -12,23 +12,23 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// sftpMethod says how the SFTP server of a host is reached.
+// sftpMethod is the way to reach the SFTP server of a host.
 type sftpMethod int
 
 const (
 	methodUnknown   sftpMethod = iota
-	methodSubsystem            // as sshd offers it, for the login user
-	methodCommand              // the program, as a command: also under sudo
+	methodSubsystem            // the subsystem of sshd, for the login user
+	methodCommand              // the program sftp-server as a command, also with sudo
 	methodNone                 // the host has no SFTP
 )
 
-// sftpMethodKey is the key of a cached sftpMethod: root may need another one than the login user.
+// sftpMethodKey is the key of a cached sftpMethod. Root may need another method than the login user.
 type sftpMethodKey struct {
 	key
 	root bool
 }
 
-// errNoSFTP: the host has no SFTP server that can be reached.
+// errNoSFTP: the host has no SFTP server that the user can reach.
 var errNoSFTP = errors.New("the host has no SFTP")
 
 // sftpSession is an SFTP client of one session.
@@ -38,8 +38,8 @@ type sftpSession struct {
 	packet int // bytes of content in one request
 }
 
-// stream connects an SFTP client to a server. Its end unblocks readers and writers, whatever the host does, and
-// releases the session without waiting.
+// stream connects an SFTP client to a server. Ending the stream unblocks readers and writers, whatever the host does, and releases the
+// session without waiting.
 type stream struct {
 	*io.PipeReader // data from the server
 	*io.PipeWriter // data to the server; closing it ends the server's input
@@ -53,8 +53,8 @@ func (s *stream) Write(p []byte) (int, error) { return s.PipeWriter.Write(p) }
 // Close ends the input of the server.
 func (s *stream) Close() error { return s.PipeWriter.Close() }
 
-// Packets of SFTP. Every server takes the smaller one. OpenSSH takes the larger
-// one, and says so by an extension.
+// Bytes of content in a packet of SFTP. Every server accepts smallPacket. OpenSSH accepts largePacket and announces this by an
+// extension.
 const (
 	smallPacket = 32 << 10
 	largePacket = 255 << 10
@@ -82,15 +82,13 @@ func (h *Host) withSFTP(ctx context.Context, root bool, fn func(*sftpSession) er
 	return err
 }
 
-// alive reports whether the server still answers. It is asked after a failure
-// that may have been one of the caller's own.
+// alive reports whether the server still answers, after a failure that the caller may have caused.
 func (s *sftpSession) alive() bool {
 	_, err := s.Getwd()
 	return err == nil || refusal(err)
 }
 
-// close ends the session. A server that does not end when it sees the end of its
-// input is not waited for.
+// close ends the session. It waits only feedGrace for a server that does not end at the end of its input.
 func (s *sftpSession) close() {
 	late := time.AfterFunc(feedGrace, s.stream.end)
 	defer late.Stop()
@@ -98,7 +96,7 @@ func (s *sftpSession) close() {
 	s.stream.end()
 }
 
-// openSFTP finds out once what works on the host.
+// openSFTP opens an SFTP client. It stores the method that works for later calls.
 func (h *Host) openSFTP(ctx context.Context, root bool) (*sftpSession, error) {
 	sudo := root && h.target.User != "root"
 	key := sftpMethodKey{h.target.key(), sudo}
@@ -114,7 +112,7 @@ func (h *Host) openSFTP(ctx context.Context, root bool) (*sftpSession, error) {
 	}
 	for _, w := range []sftpMethod{methodSubsystem, methodCommand} {
 		if w == methodSubsystem && sudo {
-			continue // it logs in as the user
+			continue // the subsystem runs as the login user
 		}
 		s, err := h.startSFTP(ctx, w, sudo)
 		switch {
@@ -177,7 +175,7 @@ func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 		}
 	})
 	result := make(chan error, 1)
-	// Neither the request nor the ends of the session take a context.
+	// Neither the request nor the streams of the session accept a context.
 	ask := func() {
 		to, from, err := session.subsystem("sftp")
 		if result <- err; err != nil {
@@ -205,12 +203,11 @@ func (h *Host) subsystem(ctx context.Context) (*stream, error) {
 	return s, nil
 }
 
-// sftpScript becomes the SFTP server, which distributions keep in different
-// places.
+// sftpScript runs the SFTP server, whose path depends on the distribution.
 const sftpScript = `for p in /usr/lib/openssh/sftp-server /usr/libexec/openssh/sftp-server /usr/lib/ssh/sftp-server /usr/libexec/sftp-server; do ` +
 	`if [ -x "$p" ]; then exec "$p"; fi; done; echo "no sftp-server" >&2; exit 44`
 
-// sftpServer starts the SFTP server as a command. failure returns why it ended, if it did not answer as an SFTP server.
+// sftpServer starts the SFTP server as a command. If the command does not answer as an SFTP server, failure returns the reason.
 func (h *Host) sftpServer(ctx context.Context, root bool) (s *stream, failure func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stdin, input := io.Pipe()

@@ -14,8 +14,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// TestExecOnASilentHost: when its context has ended, Exec does not wait for a host that has stopped answering, whatever the host
-// stops answering while a command runs, and says that the command may still run.
+// TestExecOnASilentHost checks that Exec does not wait, after the end of its context, for a host that has stopped answering, and that
+// the error says that the command may still run.
 func TestExecOnASilentHost(t *testing.T) {
 	silent := func(_ *sshtest.Host, frozen *atomic.Bool) { frozen.Store(true) }
 	faulty := func(f sshtest.Faults) func(*sshtest.Host, *atomic.Bool) {
@@ -48,8 +48,8 @@ func TestExecOnASilentHost(t *testing.T) {
 				tt.silence(remote, &frozen)
 				cancel()
 			}()
-			// Without the limit for a silent host Exec returns after the limits of ending the command, or never, and does not
-			// wrap ErrDisconnected.
+			// Without the limit for a silent host, Exec would return after the limits for ending the command, or never, and its
+			// error would not wrap ErrDisconnected.
 			err := pool.Host(target(t, remote)).Exec(ctx, tt.command)
 			if !errors.Is(err, context.Canceled) || !errors.Is(err, sshexec.ErrDisconnected) || !strings.Contains(err.Error(), "may still run") {
 				t.Errorf("got %v", err)
@@ -60,8 +60,8 @@ func TestExecOnASilentHost(t *testing.T) {
 	}
 }
 
-// TestEndingGoesOn: a command that Exec could not wait for is ended once the host answers again, and Exec gives the
-// caller's writers back at once.
+// TestEndingGoesOn checks that the pool ends a command of a silent host once the host answers again, and that nothing writes to the
+// caller's writers after Exec has returned.
 func TestEndingGoesOn(t *testing.T) {
 	config, begun, end := hanging()
 	defer close(end)
@@ -88,7 +88,7 @@ func TestEndingGoesOn(t *testing.T) {
 	})
 }
 
-// TestGraceOfAnAnsweringHost: a command that needs its grace period is waited for, as long as the host answers.
+// TestGraceOfAnAnsweringHost checks that Exec waits for a command during its grace period, as long as the host answers.
 func TestGraceOfAnAnsweringHost(t *testing.T) {
 	t.Parallel()
 	const answerLimit = 3 * time.Second
@@ -121,14 +121,14 @@ func TestGraceOfAnAnsweringHost(t *testing.T) {
 	}
 }
 
-// TestCancelAwaitsKilledProcesses: a process that KILL has ended takes a while to disappear, and Exec waits for that.
+// TestCancelAwaitsKilledProcesses checks that Exec waits until a killed process has disappeared.
 func TestCancelAwaitsKilledProcesses(t *testing.T) {
 	for name, sudo := range map[string]sshexec.Sudo{"script": {}, "listed": sshexec.SudoListed()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			config, begun, end := hanging()
 			var mu sync.Mutex
-			killed, probes := false, 0 // probes counts kill -0 after KILL; the third one finds no process
+			killed, probes := false, 0 // probes counts the calls of kill -0 after KILL; the third call finds no process
 			config.Commands["kill"] = func(_ context.Context, p *sshtest.Process) int {
 				mu.Lock()
 				defer mu.Unlock()

@@ -19,15 +19,14 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// sshd is an OpenSSH server of this machine. It runs as the user of the tests, who is also the only one that can log
-// in.
+// sshd is an OpenSSH server of this machine. It runs as the user of the tests, and only this user can log in.
 type sshd struct {
 	dir, addr, key string
 	target         sshexec.Target
 }
 
-// startSSHD starts the server, with further lines of configuration. The home directory of a session is empty: with the
-// real one the user's shell would run the user's startup files before each command.
+// startSSHD starts the server with further lines of configuration. Sessions have an empty home directory, because the shell would run
+// the startup files in the real home directory before each command.
 func startSSHD(t testing.TB, lines ...string) *sshd {
 	t.Helper()
 	program := "/usr/sbin/sshd"
@@ -54,7 +53,7 @@ func startSSHD(t testing.TB, lines ...string) *sshd {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// sshd takes the first SetEnv only.
+	// sshd uses only the first SetEnv.
 	environment := "SetEnv HOME=" + home
 	for i, line := range lines {
 		if variables, found := strings.CutPrefix(line, "SetEnv "); found {
@@ -86,16 +85,16 @@ func startSSHD(t testing.TB, lines ...string) *sshd {
 	return s
 }
 
-// onServerCPU returns a command of the server, which ends with its connection. SSHEXEC_BENCH_SERVER_CPU is the CPU that it runs on, for
-// benchmarks whose clients run on another one (taskset): then the server takes no time from them.
+// onServerCPU returns a command of the server, which ends with its connection. If SSHEXEC_BENCH_SERVER_CPU is set, the command runs on
+// this CPU. Benchmarks run their clients on another CPU (taskset), so that the server takes no time from them.
 func onServerCPU(program string, args ...string) *exec.Cmd {
 	if cpu := os.Getenv("SSHEXEC_BENCH_SERVER_CPU"); cpu != "" {
 		program, args = "taskset", append([]string{"-c", cpu, program}, args...)
 	}
-	return exec.Command(program, args...) //nolint:noctx,gosec // ends with its connection; the CPU is that the person who runs the benchmark names
+	return exec.Command(program, args...) //nolint:noctx,gosec // ends with its connection; the user of the benchmark chooses the CPU
 }
 
-// inetd starts an sshd per connection, as inetd does, so that the test needs no reserved port.
+// inetd starts an sshd for each connection, as inetd does, so the test can listen on any free port.
 func inetd(t testing.TB, program, config string) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

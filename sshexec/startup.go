@@ -11,11 +11,11 @@ import (
 // server counts the connections to one address that are being set up.
 type server struct {
 	slots chan struct{}
-	users int // attempts that have a slot or wait for one
+	users int // number of attempts that have a slot or wait for one
 }
 
-// startup waits for the turn of one more connection to an address. The
-// connection is set up until release is called.
+// startup waits until one more connection to an address may be set up. The caller calls release when the connection is set up or has
+// failed.
 func (p *Pool) startup(ctx context.Context, addr string) (release func(), err error) {
 	p.mu.Lock()
 	s := p.servers[addr]

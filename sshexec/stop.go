@@ -15,14 +15,11 @@ import (
 // defaultGrace is the time between TERM and KILL.
 const defaultGrace = 5 * time.Second
 
-// killScript ends the process group or process $1: TERM and, when something of
-// it is left after $2 tenths of a second, KILL. It waits on the host, so that a
-// child that ignores TERM does not survive the command that made it. After KILL it
-// waits up to $3 tenths of a second, because the kernel ends a process only when
-// that process is scheduled. Then zombies do not count: some hosts reap them late or
-// never. Of the ways to write a signal and a group, this is the only one that bash,
-// dash and busybox have in common. The line that it prints first says that the host
-// answers.
+// killScript ends the process group or process $1: it sends TERM and, if a process is left after $2 tenths of a second, KILL. It waits
+// on the host, so that a child that ignores TERM does not survive the command that started it. After KILL it waits up to $3 tenths of
+// a second, because the kernel ends a process only when that process is scheduled. Then zombies do not count, because some hosts reap
+// them late or never. This notation of signal and group is the only one that bash, dash and busybox have in common. The first line of
+// its output shows that the host answers.
 const killScript = `echo; kill -TERM "$1" || exit; g=$1 n=$2 k=; ` +
 	`runs() { kill -0 "$g" 2>/dev/null || return 1; if [ -z "$k" ]; then return 0; fi; ` +
 	`for f in /proc/[0-9]*/stat; do x=; { read -r x <"$f"; } 2>/dev/null; x="${x##*) }"; y="${x#* * }"; ` +
@@ -31,19 +28,17 @@ const killScript = `echo; kill -TERM "$1" || exit; g=$1 n=$2 k=; ` +
 	`if [ "$n" -le 0 ]; then if [ "$k" ]; then exit; fi; kill -KILL "$g"; k=1 n=$3; continue; fi; ` +
 	`sleep 0.1 2>/dev/null || { sleep 1; n=$((n - 9)); }; n=$((n - 1)); done`
 
-// answerLimit is how long a call whose context has ended waits for an answer of the host.
+// answerLimit is the time for which a call whose context has ended waits for an answer of the host.
 const answerLimit = 800 * time.Millisecond
 
-// answerPause is the time between two signs of life that are asked of a host
-// while it ends a command.
+// answerPause is the time between two keep-alive requests to a host that ends a command.
 const answerPause = 250 * time.Millisecond
 
-// errSilent is for a command of which it is not known whether it has ended.
+// errSilent: the host does not answer, so it is unknown whether the command has ended.
 var errSilent = fmt.Errorf("%w: the host does not answer, and the command may still run", ErrDisconnected)
 
-// end ends a command whose context has ended, and waits for that. It returns false if the host does not answer for
-// answerLimit: first to the command that ends this one, then to keep-alive requests. Then the pool continues in the
-// background.
+// end ends a command whose context has ended, and waits for its end. If the host does not answer for answerLimit, neither to the
+// command that ends this command nor to keep-alive requests, end returns false and the pool continues in the background.
 func (r *process) end(ctx context.Context, c Command, stoppable bool) bool {
 	begun, stopped := &firstWrite{happened: make(chan struct{})}, make(chan struct{})
 	stop := func() {
@@ -52,7 +47,7 @@ func (r *process) end(ctx context.Context, c Command, stoppable bool) bool {
 		r.session.close()
 	}
 	if !r.host.pool.spawn(stop) {
-		return true // the pool is closed, and so are its connections
+		return true // the pool is closed, and with it all connections
 	}
 	var answered <-chan struct{} = begun.happened
 	for {
@@ -78,7 +73,7 @@ func (r *process) end(ctx context.Context, c Command, stoppable bool) bool {
 	}
 }
 
-// firstWrite closes its channel when something is written for the first time.
+// firstWrite closes its channel at the first Write.
 type firstWrite struct {
 	happened chan struct{}
 	once     sync.Once
@@ -89,9 +84,9 @@ func (n *firstWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// stop ends a command whose context has ended. The script that ends it runs in a separate session: sshd sends signals
-// as the login user, which cannot signal a process of root, and sshd does not know processes that outlive the command.
-// If the script cannot run, or before the command has reported its process group, stop sends the signal to the session.
+// stop ends a command whose context has ended. It runs a script in a separate session, because sshd sends signals as the login user,
+// which cannot signal a process of root, and sshd does not know the processes that outlive the command. If the script cannot run, or
+// the command has not reported its process group, stop sends the signal to the session.
 func (r *process) stop(ctx context.Context, c Command, stoppable bool, begins io.Writer) {
 	grace := c.Grace
 	if grace <= 0 {
@@ -113,11 +108,11 @@ func (r *process) stop(ctx context.Context, c Command, stoppable bool, begins io
 	}
 }
 
-// beginMargin is the time for a command that is ended while it starts to report its process group.
+// beginMargin is the time within which a command that is ended during its start has to report its process group.
 const beginMargin = 2 * time.Second
 
-// awaitBegin waits for the command to report its process group, which it does first. Without the group its children
-// cannot be found.
+// awaitBegin waits until the command has reported its process group, its first output. Without the group the children of the
+// command cannot be found.
 func (r *process) awaitBegin(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -143,16 +138,15 @@ func (r *process) await(limit time.Duration) bool {
 	}
 }
 
-// killMargin is the time that killing takes on a busy host, beside the grace: to
-// open a session, and to run.
+// killMargin is the time that killing needs on a busy host in addition to the grace, to open a session and to run the script.
 const killMargin = 5 * time.Second
 
-// killedLimit bounds the time that a killed process takes to disappear. A process in an uninterruptible system call
-// can exceed it. killScript needs the rest of killMargin to start and to report.
+// killedLimit is the time for which killScript waits until a killed process has disappeared. A process in an uninterruptible system
+// call can exceed it. killScript needs the rest of killMargin to start and to report.
 const killedLimit = 3 * time.Second
 
-// killListed ends the process group with the kill program, which a sudoers file can list. The session can end before the group
-// has, so kill is also asked whether something of the group is left.
+// killListed ends the process group with the program kill, which a sudoers file can list. The session can end before the group, so
+// killListed also uses kill -0 to check whether a process of the group is left.
 func (r *process) killListed(ctx context.Context, c Command, grace time.Duration, begins io.Writer) error {
 	send := func(signal string) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killMargin)
@@ -162,11 +156,11 @@ func (r *process) killListed(ctx context.Context, c Command, grace time.Duration
 	if err := send("-TERM"); err != nil {
 		return err
 	}
-	_, _ = begins.Write(nil) // the host answers
+	_, _ = begins.Write(nil) // report that the host answers
 	gone := func(limit time.Duration) bool {
 		for end := time.Now().Add(limit); time.Now().Before(end); sleep(context.WithoutCancel(ctx), min(limit, killEvery)) {
 			if exit, ok := errors.AsType[*ExitError](send("-0")); ok && exit.Code == 1 {
-				return true // there is no such process
+				return true // the process does not exist
 			}
 		}
 		return false
@@ -181,7 +175,7 @@ func (r *process) killListed(ctx context.Context, c Command, grace time.Duration
 	return nil
 }
 
-// killEvery is how often kill is asked whether a process group has ended.
+// killEvery is the time between two checks whether a process group has ended.
 const killEvery = 100 * time.Millisecond
 
 // kill runs killScript and writes its output to begins.

@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// TestSudoLineInARealShell runs the line meant for sudo with a sudo that only
-// tells its options: what follows must reach the command through a real shell.
+// TestSudoLineInARealShell runs the command line for sudo in a real shell, with a sudo that prints its options. The words after the
+// options must reach the command.
 func TestSudoLineInARealShell(t *testing.T) {
 	if _, err := exec.LookPath("/bin/sh"); err != nil {
 		t.Skip("no /bin/sh on this machine")

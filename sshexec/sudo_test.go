@@ -20,7 +20,7 @@ func TestSudo(t *testing.T) {
 	const password = "s3cret%h 'x'"
 	tests := []struct {
 		name  string
-		host  string // what sudo asks for
+		host  string // the password that sudo expects
 		given *string
 		err   error
 	}{

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// listed connects with sudo for listed commands, to a host whose sudo runs programs of the test.
+// listed connects with SudoListed to a host whose sudo runs programs of the test.
 func listed(t *testing.T, c sshtest.Config) (*sshexec.Host, *sshtest.Host) {
 	t.Helper()
 	remote := sshtest.Start(t, c)
@@ -23,7 +23,7 @@ func listed(t *testing.T, c sshtest.Config) (*sshexec.Host, *sshtest.Host) {
 	return newPool(t, sshexec.Options{}).Host(to), remote
 }
 
-// TestSudoListed: sudo runs what is in Argv, and /bin/sh only where the command needs it.
+// TestSudoListed checks that sudo runs Argv directly, and /bin/sh only for commands that need it.
 func TestSudoListed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -54,7 +54,8 @@ func TestSudoListed(t *testing.T) {
 	}
 }
 
-// TestSudoListedRefuses: a refusal of sudo is one, and the standard error of a command that only looks like it reaches the caller.
+// TestSudoListedRefuses checks that a refusal of sudo is ErrSudo, and that the standard error of a command that only resembles a refusal
+// reaches the caller.
 func TestSudoListedRefuses(t *testing.T) {
 	t.Parallel()
 	say := func(text string, code string) sshexec.Command {
@@ -101,7 +102,7 @@ func TestSudoListedRefuses(t *testing.T) {
 	}
 }
 
-// TestSudoListedStreams: standard input and the standard error of a command that succeeds are as without sudo.
+// TestSudoListedStreams checks that a successful command has the same standard input and standard error as without sudo.
 func TestSudoListedStreams(t *testing.T) {
 	t.Parallel()
 	host, _ := listed(t, sshtest.Config{})
@@ -112,7 +113,7 @@ func TestSudoListedStreams(t *testing.T) {
 	}
 }
 
-// TestSudoListedCancel ends a command by the kill program.
+// TestSudoListedCancel checks that the program kill ends a command.
 func TestSudoListedCancel(t *testing.T) {
 	t.Parallel()
 	host, remote := listed(t, sshtest.Config{})

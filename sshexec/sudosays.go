@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// refused is what sudo says when it does not run a command, in English.
+// refused matches the English messages of sudo for a command that it does not run.
 var refused = regexp.MustCompile(`(?m)^(sudo: a (password|terminal) is required|Sorry, user \S+ (is not allowed|may not run)|\S+ is not (in the sudoers file|allowed to run sudo))`)
 
-// notFound is what sudo says when there is no such program. Its exit code is 1 then, and that of a shell 127.
+// notFound matches the message of sudo for a missing program. The exit code of sudo is 1 in this case, that of a shell is 127.
 var notFound = regexp.MustCompile(`(?m)^sudo: \S+: command not found\r?$`)
 
-// sudoSaysBytes bounds what is held of a command whose standard error begins as a message of sudo.
+// sudoSaysBytes limits the stored bytes of standard error that begins like a message of sudo.
 const sudoSaysBytes = 4 << 10
 
-// sudoSays holds the standard error of a command that sudo runs itself, if it begins as a message of sudo: only the end of the
-// command tells whether sudo has refused it.
+// sudoSays stores the standard error of a command that sudo runs directly, if the output begins like a message of sudo. Only the exit
+// code of the command shows whether sudo has refused it.
 type sudoSays struct {
 	user string // the login user
 	to   io.Writer
@@ -37,7 +37,7 @@ func (s *sudoSays) Write(p []byte) (int, error) {
 	return len(p), s.flush()
 }
 
-// maybe reports whether what is held can be the beginning of a message of sudo.
+// maybe reports whether the stored bytes can be the beginning of a message of sudo.
 func (s *sudoSays) maybe() bool {
 	return slices.ContainsFunc([]string{"sudo: ", "Sorry, user ", s.user + " is not "}, func(begin string) bool {
 		return strings.HasPrefix(begin, string(s.held)) || strings.HasPrefix(string(s.held), begin)
@@ -51,8 +51,8 @@ func (s *sudoSays) flush() error {
 	return err
 }
 
-// end returns the message if sudo has refused the command. Otherwise it writes what is held, and returns the exit code as it is without
-// sudo: 127 if there is no such program.
+// end returns the message if sudo has refused the command. Otherwise it writes the stored bytes, and returns the exit code that the
+// command would have without sudo: 127 if the program is missing.
 func (s *sudoSays) end(code int) (message string, is bool, asShell int) {
 	if s == nil || s.open {
 		return "", false, code
@@ -63,6 +63,6 @@ func (s *sudoSays) end(code int) (message string, is bool, asShell int) {
 	if code == 1 && notFound.Match(s.held) {
 		code = 127
 	}
-	_ = s.flush() // an outlet does not fail
+	_ = s.flush() // Write of an outlet never fails
 	return "", false, code
 }

@@ -10,42 +10,39 @@ import (
 	"time"
 )
 
-// Target says which machine is meant, as whom one logs in there, and how the
-// machine proves its identity.
+// Target describes a machine: its address, the login, and how its identity is checked.
 //
-// Hosts made from targets with equal ID, Addr, User, Auth, Via and Trusted share one
-// connection. Each of them asks its own HostKeys about the key of the machine.
+// Hosts made from targets with equal ID, Addr, User, Auth, Via and Trusted share one connection. Each host checks the key of the
+// machine with the HostKeys of its target.
 type Target struct {
-	// ID is the identity of the machine, for example the resource id of a VM.
-	// Its host key is kept under it. Default: Addr.
+	// ID is the identity of the machine, for example the resource id of a VM. The host key is stored under ID. Default: Addr.
 	ID string
-	// Name is how messages and errors call the machine. Default: ID.
+	// Name is the name of the machine in messages and errors. Default: ID.
 	Name string
 	// Addr is host:port. The default port is 22. An IPv6 address is accepted with and without brackets.
 	Addr string
 	// User is the login user. Required.
 	User string
-	// Auth lists the credentials, tried in this order. At least one is required,
-	// and at most one of them is a [KeyboardInteractive].
+	// Auth are the credentials, tried in this order. At least one is required, and at most one of them is a
+	// [KeyboardInteractive].
 	Auth []Auth
 	// HostKeys decides which host keys are trusted. Required.
 	HostKeys HostKeyPolicy
-	// Sudo says how the login user becomes root or another user. The zero value
-	// expects sudo to ask for no password. It is not used to become root when
-	// User is "root".
+	// Sudo configures how the login user becomes root or another user. The zero value is for a sudo that does not ask for a
+	// password. If User is "root", commands of root do not use sudo.
 	Sudo Sudo
-	// Via is the jump host from which Addr is reached, with separate credentials and host key. A jump host may have a
-	// Via too. Machines behind the same jump host share the connection to it. Default: none.
+	// Via is the jump host through which Addr is reached, with separate credentials and host key. A jump host may have a Via
+	// too. Machines behind the same jump host share the connection to it. Default: no jump host.
 	Via *Target
-	// Trusted says that the operator of the program has chosen Addr: Options.DialTrusted connects to it, and Options.Allow is
-	// not asked. Default: Addr may come from a request.
+	// Trusted is set if the operator of the program has chosen Addr. The pool then connects with Options.DialTrusted and does not
+	// call Options.Allow. Default: Addr may come from a request.
 	Trusted bool
-	// LoginGrace is how long [Host.Wait] retries while a machine refuses the credentials: new machines accept
-	// connections before their users exist. Default: until the end of its context.
+	// LoginGrace is the time for which [Host.Wait] retries while a machine refuses the credentials, because new machines accept
+	// connections before their users exist. Default: until the end of the context of Wait.
 	LoginGrace time.Duration
 }
 
-// maxHops bounds a chain of jump hosts, so that a ring is an error.
+// maxHops limits a chain of jump hosts, so that a circular chain is an error.
 const maxHops = 8
 
 // key identifies a connection.
@@ -68,13 +65,13 @@ func (t Target) key() key {
 	return k
 }
 
-// String is unambiguous and contains no credentials.
+// String returns an unambiguous text without credentials.
 func (k key) String() string {
 	return fmt.Sprintf("%q %q %q %s %t (%s)", k.id, k.addr, k.user, hex.EncodeToString([]byte(k.auth)), k.trusted, k.via)
 }
 
-// withDefaults fills what may be left out. It never fails: a target that
-// cannot work is reported by the first call that needs the connection.
+// withDefaults sets the defaults of empty fields. It never fails: the first call that needs the connection reports an invalid
+// target.
 func (t Target) withDefaults() Target { return t.filled(maxHops) }
 
 func (t Target) filled(hops int) Target {

@@ -10,14 +10,14 @@ import (
 
 // transfers is the state of file transfers of a pool.
 type transfers struct {
-	slots       chan struct{} // one per transfer under way
+	slots       chan struct{} // one slot per running transfer
 	sftpMethods sync.Map      // sftpMethodKey to sftpMethod, for each host
 }
 
 // forget deletes the cached SFTP methods of the machine with this Target.ID.
 func (t *transfers) forget(id string) {
 	t.sftpMethods.Range(func(k, _ any) bool {
-		if k.(sftpMethodKey).id == id { //nolint:forcetypeassert // nothing else is put there
+		if k.(sftpMethodKey).id == id { //nolint:forcetypeassert // all keys have this type
 			t.sftpMethods.Delete(k)
 		}
 		return true
@@ -40,8 +40,7 @@ func (p *Pool) transfer(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// cutsInVain is how many times in a row a transfer may be cut without getting
-// any further before it is given up.
+// cutsInVain is the number of consecutive lost connections without progress after which a transfer fails.
 const cutsInVain = 5
 
 // resuming calls attempt until it succeeds or fails with an error other than a lost connection. mark returns the
@@ -66,7 +65,7 @@ func resuming(ctx context.Context, attempt func() error, mark func() int64, may 
 	}
 }
 
-// progressPause is the least time between two reports of progress.
+// progressPause is the minimum time between two reports of progress.
 const progressPause = 250 * time.Millisecond
 
 // meter reports progress.
@@ -93,21 +92,21 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// total says how much there will be.
+// total sets Progress.Total.
 func (m *meter) total(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at.Total = n
 }
 
-// set says how much there is after all.
+// set sets the number of bytes that have arrived.
 func (m *meter) set(done int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at.Done = done
 }
 
-// end reports the end of the transfer. No report follows.
+// end reports the end of the transfer. No reports follow.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,14 +117,14 @@ func (m *meter) end() {
 	m.report = nil
 }
 
-// done returns how much has arrived.
+// done returns the number of bytes that have arrived.
 func (m *meter) done() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.at.Done
 }
 
-// mute ends the reports: a failed transfer sends no more.
+// mute stops the reports after a failure.
 func (m *meter) mute() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -25,7 +25,7 @@ func benchBytes(b *testing.B) int64 {
 	return mib << 20
 }
 
-// randomFile makes a file that cannot be compressed nor guessed.
+// randomFile creates a file with random content.
 func randomFile(b testing.TB, name string, size int64) {
 	b.Helper()
 	f, err := os.Create(name)
@@ -41,7 +41,7 @@ func randomFile(b testing.TB, name string, size int64) {
 	}
 }
 
-// heapPeak watches the memory of this process until it is asked for the peak, in MiB.
+// heapPeak measures the heap of this process until peak is called, which returns the maximum in MiB.
 func heapPeak() (peak func() float64) {
 	var most atomic.Uint64
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -65,8 +65,8 @@ func heapPeak() (peak func() float64) {
 	}
 }
 
-// race times several ways of doing the same, one after the other, as often as the benchmark runs, and keeps the best
-// time of each: other work on the machine only ever adds.
+// race measures several programs for the same task, one after the other. It stores the best time of each program, because other
+// processes on the machine can only add time.
 type race struct {
 	b    *testing.B
 	best map[string]time.Duration
@@ -83,7 +83,7 @@ func (r *race) run(name string, fn func() error) {
 	}
 }
 
-// report reports the seconds, and how much longer the peers took.
+// report reports the seconds of each program, and the ratios of the peers' times to ours.
 func (r *race) report(ours string, others ...string) {
 	r.b.ReportMetric(r.best[ours].Seconds(), ours+"-s")
 	for _, o := range others {
@@ -92,8 +92,8 @@ func (r *race) report(ours string, others ...string) {
 	}
 }
 
-// BenchmarkLargeFile carries a file to an sshd of this machine and back, beside scp, cat and sha256sum. All is in one
-// run, so that the ratios mean something. SSHEXEC_BENCH_MIB is the size.
+// BenchmarkLargeFile transfers a file to an sshd of this machine and back, and compares the time with scp, cat and sha256sum. All
+// programs run in the same benchmark, so that the ratios are comparable. SSHEXEC_BENCH_MIB is the size.
 func BenchmarkLargeFile(b *testing.B) {
 	server := startSSHD(b)
 	host := server.host(b)
@@ -153,7 +153,7 @@ func BenchmarkLargeFile(b *testing.B) {
 	b.ReportMetric(downHeap, "download-heap-MiB")
 }
 
-// BenchmarkSmallFiles carries a tree of files of 1 KiB, beside scp -r. SSHEXEC_BENCH_FILES is their number.
+// BenchmarkSmallFiles transfers a tree of files of 1 KiB and compares the time with scp -r. SSHEXEC_BENCH_FILES is the number of files.
 func BenchmarkSmallFiles(b *testing.B) {
 	server := startSSHD(b)
 	host := server.host(b)

@@ -26,7 +26,7 @@ import (
 
 var noises sync.Map
 
-// noise returns bytes that cannot be guessed, the same ones for the same n.
+// noise returns n random bytes. Calls with the same n return the same bytes.
 func noise(n int) []byte {
 	if data, ok := noises.Load(n); ok {
 		return data.([]byte)
@@ -39,17 +39,17 @@ func noise(n int) []byte {
 	return data
 }
 
-// onceOnly hides that content can be read again.
+// onceOnly returns a reader without Seek, so the content can be read only once.
 func onceOnly(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)) }
 
-// wires makes connections that misbehave.
+// wires opens connections with faults.
 type wires struct {
 	sent  atomic.Int64 // bytes sent to the host over all connections
 	dials atomic.Int64
-	// after returns how many bytes may be sent, or received, over the n-th connection (from 1) before it breaks;
-	// 0 means any number.
+	// cutSent and cutReceived return the number of bytes after which the n-th connection (from 1) breaks, in each direction. 0
+	// means no limit.
 	cutSent, cutReceived func(n int64) int64
-	stall                atomic.Bool // from now on no data passes
+	stall                atomic.Bool // if set, no data is transferred
 	refuse               atomic.Bool
 }
 
@@ -130,7 +130,7 @@ func socket(t *testing.T, name string) {
 	t.Cleanup(func() { _ = listener.Close() })
 }
 
-// remains returns what is in a directory beside the names.
+// remains returns the entries of a directory that are not in names.
 func remains(t *testing.T, dir string, names ...string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -264,7 +264,7 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 	}
 }
 
-// TestUploadGoesOnLater: an upload whose caller died is gone on with by the next one.
+// TestUploadGoesOnLater checks that an upload resumes an earlier upload whose process died.
 func TestUploadGoesOnLater(t *testing.T) {
 	t.Parallel()
 	content := noise(36 << 20)
@@ -298,7 +298,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 	if err != nil || info.Mode() != 0o600 {
 		t.Fatalf("%v, %v", info.Mode(), err)
 	}
-	untilClosed(t, partial) // sshd and its SFTP server still work on what they have received
+	untilClosed(t, partial) // sshd and its SFTP server still write data that they have received
 	past := time.Now().Add(-time.Minute)
 	if err := os.Chtimes(partial, past, past); err != nil {
 		t.Fatal(err)
@@ -379,7 +379,7 @@ func TestLeftovers(t *testing.T) {
 	if diff := cmp.Diff(want, remains(t, dir, "f")); diff != "" {
 		t.Error(diff)
 	}
-	// Nor does what is claimed stay when nothing is to be sent, or when little is.
+	// A reused partial file does not stay either if the upload has nothing or little to send.
 	for _, data := range [][]byte{content, noise(9)} {
 		make1(".f.sshexec-OLD", time.Hour)
 		if err := host.Upload(withinMinutes(t), bytes.NewReader(data), sshexec.File{Path: filepath.Join(dir, "f")}); err != nil {
@@ -398,7 +398,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestLeftoversWhereOthersMayWrite: another user could have replaced a partial file.
+// TestLeftoversWhereOthersMayWrite checks that Upload does not reuse a partial file that another user could have replaced.
 func TestLeftoversWhereOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	server := startSSHD(t)
@@ -425,7 +425,7 @@ func TestLeftoversWhereOthersMayWrite(t *testing.T) {
 	}
 }
 
-// FuzzUploadPath: the name of a file reaches the host byte for byte.
+// FuzzUploadPath checks that the name of a file reaches the host byte for byte.
 func FuzzUploadPath(f *testing.F) {
 	for _, name := range oddNames {
 		f.Add(name)
@@ -433,7 +433,7 @@ func FuzzUploadPath(f *testing.F) {
 	f.Add("\xff\n\xfe")
 	pool := sshexec.NewPool(sshexec.Options{})
 	f.Cleanup(func() { _ = pool.Close() })
-	host := pool.Local(sshexec.Sudo{}) // the shell and the programs are what counts
+	host := pool.Local(sshexec.Sudo{}) // the test needs only the real shell and programs
 	f.Fuzz(func(t *testing.T, name string) {
 		if name == "" || name == "." || name == ".." || len(name) > 200 || strings.ContainsAny(name, "\x00/") {
 			return // not a file name
@@ -483,7 +483,7 @@ func TestUploadsOfOnePathAtOnce(t *testing.T) {
 	}
 }
 
-// TestStalledTransfer: ctx ends a transfer to a host that has gone silent in the middle.
+// TestStalledTransfer checks that the end of ctx ends a transfer to a host that stops answering during the transfer.
 func TestStalledTransfer(t *testing.T) {
 	t.Parallel()
 	server := startSSHD(t)
@@ -511,7 +511,7 @@ func TestStalledTransfer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &wires{}
-			// The keepalive, which also ends a call to a silent host, comes too late for this test.
+			// The keep-alive interval is longer than the test, because a missing answer would end the transfer too.
 			pool := newPool(t, sshexec.Options{Dial: w.dial, KeepAlive: time.Hour})
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
@@ -591,7 +591,7 @@ func TestDownloadFailures(t *testing.T) {
 	}
 }
 
-// TestResumeOfDamagedContent: of a partial file only what is the beginning of the content is kept.
+// TestResumeOfDamagedContent checks that Upload reuses only the part of a partial file that equals the beginning of the content.
 func TestResumeOfDamagedContent(t *testing.T) {
 	t.Parallel()
 	server := startSSHD(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// ways are the ways in which content reaches a host.
+// ways are the methods of transferring content.
 var ways = []struct {
 	name   string
 	faults sshtest.Faults
@@ -87,7 +87,7 @@ func TestTransferEachWay(t *testing.T) {
 	})
 }
 
-// TestTransferGoesOnEachWay: a connection that is cut in the middle costs no second transfer of what has arrived.
+// TestTransferGoesOnEachWay checks that content that has arrived is not transferred again after the connection was cut.
 func TestTransferGoesOnEachWay(t *testing.T) {
 	content := noise(6 << 20)
 	eachWay(t, func(t *testing.T, host *sshexec.Host, remote *sshtest.Host, w *wires, root bool) {
@@ -148,7 +148,7 @@ func TestUploadToABrokenDisk(t *testing.T) {
 	}
 }
 
-// TestUploadLeavesTheOldFile: whatever breaks, the file that was there stays.
+// TestUploadLeavesTheOldFile checks that the old file stays after any failure of an upload.
 func TestUploadLeavesTheOldFile(t *testing.T) {
 	host, remote := connect(t, sshtest.Config{})
 	f := sshexec.File{Path: "/home/ubuntu/f"}
@@ -166,7 +166,7 @@ func TestUploadLeavesTheOldFile(t *testing.T) {
 	}
 }
 
-// TestOneSession: a host that takes one session at a time has all it needs for a transfer.
+// TestOneSession checks that a transfer works on a host that allows one session at a time.
 func TestOneSession(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	remote.SetFaults(sshtest.Faults{MaxSessions: 1})
@@ -258,7 +258,7 @@ func TestTransfersLimit(t *testing.T) {
 	}
 }
 
-// growing is a file system whose files have more content than they say.
+// growing is a file system whose files have more content than their size.
 type growing struct{ fstest.MapFS }
 
 func (g growing) Open(name string) (fs.File, error) {
@@ -273,7 +273,7 @@ type grownFile struct{ fs.File }
 
 func (grownFile) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestTreeOfEndlessFiles: what a file says about its size bounds what is held in memory for it.
+// TestTreeOfEndlessFiles checks that the size of a file limits the memory for its content.
 func TestTreeOfEndlessFiles(t *testing.T) {
 	host, remote := connect(t, sshtest.Config{})
 	from := growing{fstest.MapFS{"small": {Data: []byte("x")}}}

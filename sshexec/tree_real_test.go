@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// oddNames are names that a shell or a parser could stumble over.
+// oddNames are names that a shell or a parser could misinterpret.
 var oddNames = []string{
 	"plain", "-rf", "--", "a b", "new\nline", "back\\slash", "\\", "q'uo\"te", "$HOME", "`id`", "*", "?", "tab\t",
 	"return\r", ".hidden", "~", "#", "ünïcode", "a=b", "&", ";", strings.Repeat("x", 200),

@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
-// FuzzNames: names of any bytes are told apart, however they are cut on their way.
+// FuzzNames checks that names with any bytes are separated correctly, whatever the pieces of the list are.
 func FuzzNames(f *testing.F) {
 	f.Add("a", "b\nc", "./", 1)
 	f.Add("\xff", " ", "'", 100)
@@ -17,7 +17,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c string, step int) {
 		bounded := true
 		for _, name := range []*string{&a, &b, &c} {
-			*name = strings.ReplaceAll(*name, "\x00", "") // no name has one
+			*name = strings.ReplaceAll(*name, "\x00", "") // names cannot contain NUL
 			bounded = bounded && len(*name) < 4000 && strings.Count(*name, "/") <= 100
 		}
 		step = max(1, step)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// dirScript makes the directory $1 of mode $2 for the owner $3, unless it is there.
+// dirScript creates the directory $1 with mode $2 and owner $3, unless it exists.
 const dirScript = `LC_ALL=C; export LC_ALL; if [ -L "$1" ] || [ ! -d "$1" ]; then mkdir "$1" && { [ -z "$3" ] || chown "$3" "$1"; } && chmod "$2" "$1"; fi`
 
-// sessionWorkers is the number of files of a tree that are transferred at once if each needs a session: half of the
-// sessions of a connection.
+// sessionWorkers limits the files of a tree that are transferred at the same time if each file needs a session: half of the sessions
+// of a connection.
 const sessionWorkers = 4
 
-// oneByOne sends the files of a tree each by itself, to hosts that have no SFTP.
+// oneByOne sends the files of a tree as single uploads, to hosts without SFTP.
 func (u *treeUpload) oneByOne(ctx context.Context) error {
 	for _, d := range u.dirs {
 		if d.there || d.made {

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// TreeLimits bound what DownloadTree takes from a host, which may be broken or
-// hostile. The zero value of a field means its default.
+// TreeLimits limit the data that DownloadTree accepts from a host, which may be broken or hostile. A field that is 0 has its
+// default.
 type TreeLimits struct {
 	// Entries is the number of directories, files and other entries below the directory; default 100,000.
 	Entries int
-	// NameBytes is the length of all names below the directory together; default 16 MiB.
-	// A single name may have 4096 bytes, as on Linux.
+	// NameBytes is the total length of all names below the directory; default 16 MiB. A single name may have 4096 bytes, as on
+	// Linux.
 	NameBytes int
 	// Depth is the number of directories in a name; default 100.
 	Depth int
-	// Bytes is the size of all files together; default 64 GiB. Files that are here
-	// already do not count. Parts that were lost with a connection do.
+	// Bytes is the total size of all files; default 64 GiB. Files that the local directory already has do not count. Parts that
+	// were lost with a connection count.
 	Bytes int64
 }
 
-// maxTreeName is the length of a name below a tree (PATH_MAX of Linux).
+// maxTreeName limits the length of a name below a tree (PATH_MAX of Linux).
 const maxTreeName = 4096
 
 func (l TreeLimits) withDefaults() TreeLimits {
@@ -44,7 +44,7 @@ const listScript = `LC_ALL=C; export LC_ALL; [ -e "$1" ] || exit 44; cd "$1" || 
 	`find . -type d -print0 && printf "\000" && find . -type f -print0 && printf "\000" && ` +
 	`find . ! -type d ! -type f -print0 && printf "\000"`
 
-// list asks the host for names and digests.
+// list reads the names and digests from the host.
 func (d *treeDownload) list(ctx context.Context) error {
 	d.dirs, d.files, d.irregular = nil, nil, faults{}
 	lists := nameLists{limits: d.tree.Limits, name: d.named}
@@ -61,7 +61,7 @@ func (d *treeDownload) list(ctx context.Context) error {
 	return d.digests(ctx)
 }
 
-// named takes a name of one of the lists.
+// named adds a name from one of the lists.
 func (d *treeDownload) named(list int, name string) error {
 	switch {
 	case !inside(name):
@@ -76,8 +76,7 @@ func (d *treeDownload) named(list int, name string) error {
 	return nil
 }
 
-// inside reports whether a name stays below the directory, on this machine too.
-// os.Root sees to the links.
+// inside reports whether a name stays below the directory, also on this machine. os.Root prevents leaving it through links.
 func inside(name string) bool {
 	return path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
 }
@@ -95,7 +94,7 @@ type nameLists struct {
 	limits TreeLimits
 	name   func(list int, name string) error
 
-	at      int // the list
+	at      int // number of the current list
 	rest    []byte
 	entries int
 	bytes   int

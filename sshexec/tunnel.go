@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// DialContext connects to addr as the host resolves it, through the SSH connection: it reaches an API in the host's
-// network if only port 22 of the host is open. It can be used with net/http, client-go and etcd clients. The connection
-// supports deadlines and closing only the writing side (CloseWrite).
+// DialContext connects to addr through the SSH connection. The host resolves addr, so an API in the host's network can be reached even
+// if only port 22 of the host is open. DialContext can be used with net/http, client-go and etcd clients. The connection supports
+// deadlines and closing only the writing side (CloseWrite).
 func (h *Host) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := h.machine.dial(ctx, network, addr)
 	if err != nil {
@@ -54,25 +54,24 @@ func (c *connection) tunnel(ctx context.Context, network, addr string) (net.Conn
 	return newTunnel(channel, c), nil
 }
 
-// tunnel is a connection through a host. The channel of x/crypto/ssh has no deadlines, and it ends in the same way when
-// the other side closes and when the SSH connection breaks. Here each direction uses a pipe with deadlines, and the two
-// ends are distinguished.
+// tunnel is a connection through a host. The channel of x/crypto/ssh has no deadlines, and does not distinguish the end by the other
+// side from the end of the SSH connection. tunnel uses a pipe with deadlines for each direction and distinguishes the two ends.
 type tunnel struct {
 	channel     net.Conn
 	conn        *connection
-	read, write net.Conn      // our ends of the pipes
-	in, out     net.Conn      // the ends at the channel
-	flushed     chan struct{} // closed when all that was written has left
-	closed      chan struct{} // ends what still moves
-	ending      atomic.Int32  // how reading ends: the first reason counts
+	read, write net.Conn      // the ends of the pipes for Read and Write
+	in, out     net.Conn      // the other ends, copied from and to the channel
+	flushed     chan struct{} // closed when all written data has been sent
+	closed      chan struct{} // closed by Close, ends the copying
+	ending      atomic.Int32  // the first reason for the end of reading
 	once        sync.Once
 }
 
-// How reading from a tunnel ends.
+// Reasons for the end of reading from a tunnel.
 const (
 	notYet  int32 = iota
-	saidAll       // by the other side
-	cutOff        // with the SSH connection
+	saidAll       // the other side has closed
+	cutOff        // the SSH connection has ended
 )
 
 func newTunnel(channel net.Conn, c *connection) *tunnel {
@@ -91,7 +90,7 @@ func newTunnel(channel net.Conn, c *connection) *tunnel {
 	pumping.Go(func() {
 		defer close(t.flushed)
 		_, _ = io.Copy(channel, t.out)
-		_ = t.out.Close() // the other side reads no more: the writer gets an error
+		_ = t.out.Close() // the other side does not read any more, so Write fails
 		_ = closeWrite(channel)
 	})
 	go func() {
@@ -116,11 +115,11 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Read returns io.EOF when the other side has closed, and an error that wraps [ErrDisconnected] when the SSH connection
+// Read returns io.EOF if the other side has closed the connection, and an error that wraps [ErrDisconnected] if the SSH connection
 // ended before.
 func (t *tunnel) Read(p []byte) (int, error) {
 	n, err := t.read.Read(p)
-	if err == io.EOF && t.ending.Load() == cutOff { //nolint:errorlint // net.Pipe returns it as it is
+	if err == io.EOF && t.ending.Load() == cutOff { //nolint:errorlint // net.Pipe does not wrap io.EOF
 		err = &net.OpError{Op: "read", Net: "ssh", Addr: t.RemoteAddr(), Err: ErrDisconnected}
 	}
 	return n, err

@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// tunnelTo connects through a host to a listener that serve answers at.
+// tunnelTo connects through a host to a listener whose connections serve handles.
 func tunnelTo(t *testing.T, serve func(net.Conn)) (net.Conn, *sshtest.Host) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ func TestDialContext(t *testing.T) {
 	}
 }
 
-// TestTunnelHalfClose: each side says when it has said all, and still hears the other.
+// TestTunnelHalfClose checks that each side can close its writing direction and still read.
 func TestTunnelHalfClose(t *testing.T) {
 	conn, _ := tunnelTo(t, func(far net.Conn) {
 		got, _ := io.ReadAll(far)
@@ -104,7 +104,7 @@ func TestTunnelDeadline(t *testing.T) {
 	}
 }
 
-// TestTunnelCut: the end of the SSH connection is not reported as the end of the data, whichever side notices it first.
+// TestTunnelCut checks that the end of the SSH connection is not reported as the end of the data, whichever side notices it first.
 func TestTunnelCut(t *testing.T) {
 	for round := range 50 {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestTunnelCut(t *testing.T) {
 	}
 }
 
-// TestHTTPThroughTheHost is what API clients do.
+// TestHTTPThroughTheHost uses DialContext with an HTTP client.
 func TestHTTPThroughTheHost(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	defer api.Close()
@@ -149,7 +149,7 @@ func TestHTTPThroughTheHost(t *testing.T) {
 	}
 }
 
-// TestTunnelIsAConn holds it against what every net.Conn promises.
+// TestTunnelIsAConn runs the conformance tests for net.Conn.
 func TestTunnelIsAConn(t *testing.T) {
 	nettest.TestConn(t, func() (near, far net.Conn, stop func(), err error) {
 		accepted := make(chan net.Conn, 1)

@@ -16,14 +16,13 @@ import (
 	"github.com/pkg/sftp"
 )
 
-// Upload writes content to a file of the host. The file is replaced atomically: Upload writes a temporary file of mode
-// 0600 beside it and renames that once its digest on the host, its mode and its owner are right. Content is streamed.
-// Data that has arrived survives the end of this program and of the connection, but possibly not a power failure of the
-// host at the same moment.
+// Upload writes content to a file of the host. It replaces the file atomically: it writes a temporary file with mode 0600 in the same
+// directory, checks the digest on the host, sets mode and owner, and renames the file. The content is streamed. Received data survives
+// the end of this program and of the connection, but not necessarily a power failure of the host at the same moment.
 //
-// If content is an io.Seeker, Upload sends nothing if the host has the same file already, and it resumes a transfer
-// whose connection breaks: in this call, on a new connection, as long as it makes progress, or in a later call that
-// finds the temporary file. Otherwise the error of a lost connection wraps [ErrDisconnected].
+// If content is an io.Seeker, Upload sends nothing if the host already has the same file. It also resumes a transfer whose connection
+// breaks: in this call on a new connection, as long as the transfer makes progress, or in a later call that finds the temporary file.
+// For other content the error of a lost connection wraps [ErrDisconnected].
 //
 // The temporary file is removed after a failure. If the host cannot be reached any more, the next upload to the same
 // path removes or reuses it. The error wraps [ErrDigest] if the received content differs from the sent content or from
@@ -44,7 +43,7 @@ func (h *Host) Upload(ctx context.Context, content io.Reader, f File) error {
 // smallFile is the size up to which a file is sent in one step, together with the command that stores it.
 const smallFile = 64 << 10
 
-// upload is Upload for who has a place among the transfers.
+// upload is Upload for a caller that has a slot among the transfers.
 func (h *Host) upload(ctx context.Context, from io.Reader, f File) error {
 	u := &upload{host: h, file: f}
 	var err error
@@ -70,7 +69,7 @@ func (h *Host) upload(ctx context.Context, from io.Reader, f File) error {
 	return nil
 }
 
-// upload is an upload under way.
+// upload is the state of a running upload.
 type upload struct {
 	host      *Host
 	file      File
@@ -78,8 +77,8 @@ type upload struct {
 	temporary string
 	meter     *meter
 	reached   bool  // the host has answered
-	sent      bool  // there may be a temporary file
-	best      int64 // how far any attempt came
+	sent      bool  // the host may have a temporary file
+	best      int64 // the largest number of bytes that any attempt sent
 }
 
 // mark returns the progress of the upload.
@@ -105,9 +104,9 @@ func (u *upload) announced(digest string) error {
 	return u.host.fail(fmt.Errorf("file %s: %w: content has %s, not %s", u.file.Path, ErrDigest, digest, u.file.SHA256))
 }
 
-// placeScript checks the digest $3 of the temporary file $t, unless $3 is empty, gives it owner $5 and mode $4, and
-// renames it to $1. The owner is set before the mode: chown removes permission bits. The file is opened once, so that
-// another user who may write to the directory cannot substitute a file between chown and chmod.
+// placeScript checks the digest $3 of the temporary file $t, unless $3 is empty, sets owner $5 and mode $4, and renames the file to $1.
+// It sets the owner before the mode, because chown removes permission bits. It opens the file once, so that another user who may write
+// to the directory cannot substitute a file between chown and chmod.
 const placeScript = `fail() { rm -f "$t"; exit "$1"; }; ` +
 	`if [ -d "$1" ]; then echo "$1 is a directory" >&2; fail 1; fi; ` +
 	`{ if [ -n "$3" ]; then got=$(d) || fail 1; if [ "${got%% *}" != "$3" ]; then echo "the host has ${got%% *}" >&2; fail 65; fi; fi; ` +
@@ -115,8 +114,8 @@ const placeScript = `fail() { rm -f "$t"; exit "$1"; }; ` +
 	`if [ -n "$5" ]; then chown "$5" "$p" || fail 1; fi; chmod "$4" "$p" || fail 1; } <"$t" || fail 1; ` +
 	`mv -f "$t" "$1" || fail 1`
 
-// putScript stores a small file from standard input, unless the host has it already: $1 target, $2 temporary file, $3
-// digest, $4 mode, $5 owner, $6 directory, $7 the prefix of temporary files, $8 not empty to make the directory. If the connection breaks, the digest is
+// putScript stores a small file from standard input, unless the host already has it: $1 target, $2 temporary file, $3 digest, $4 mode,
+// $5 owner, $6 directory, $7 prefix of temporary files, $8 not empty to create the directory. If the connection breaks, the digest is
 // wrong and the script removes the temporary file.
 const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly + sweep +
 	`if [ ! -d "$6" ]; then [ -n "$8" ] || exit 44; (umask 022; mkdir -p -- "$6") || exit 1; fi; ` +
@@ -126,7 +125,7 @@ const putScript = `umask 077; LC_ALL=C; export LC_ALL; ` + digestQuickly + sweep
 	`got=$(d <"$1") && [ "${got%% *}" = "$3" ]; then exit 0; fi; ` +
 	`t=$2; cat >"$t" || { rm -f "$t"; exit 1; }; ` + placeScript
 
-// makeFolder makes the directory of the file if Parents is set.
+// makeFolder creates the directory of the file if Parents is set.
 func (u *upload) makeFolder(ctx context.Context) error {
 	f := u.file
 	if !f.Parents {
@@ -154,7 +153,7 @@ func (u *upload) small(ctx context.Context) error {
 	})
 	u.reached = u.reached || begun
 	var exit *ExitError
-	cleaned := errors.As(err, &exit) && exit.Signal == "" // by the script itself
+	cleaned := errors.As(err, &exit) && exit.Signal == "" // the script has removed the temporary file
 	u.sent = u.reached && !cleaned
 	if err != nil {
 		return u.host.fileFault("upload", f.Path, err)
@@ -163,7 +162,7 @@ func (u *upload) small(ctx context.Context) error {
 	return nil
 }
 
-// large sends a file that is not small, or the rest of it after an earlier attempt.
+// large sends a large file, or the rest of it after an earlier attempt.
 func (u *upload) large(ctx context.Context) error {
 	if err := u.makeFolder(ctx); err != nil {
 		return err
@@ -196,8 +195,7 @@ func (u *upload) large(ctx context.Context) error {
 	return u.carry(ctx, offset)
 }
 
-// same reports whether the host has exactly this file. The content is read for
-// that only when the size is the same and the digest not known beforehand.
+// same reports whether the host has exactly this file. It reads the content only if the size is equal and File.SHA256 is not set.
 func (u *upload) same(ctx context.Context, seen sight) (bool, error) {
 	f := u.file
 	if seen.size < 0 || seen.size != u.content.size || seen.mode != f.octal() || !seen.owned(f.Owner) {
@@ -218,7 +216,7 @@ func (u *upload) same(ctx context.Context, seen sight) (bool, error) {
 	got, err := u.host.digestOf(ctx, f, seen.size)
 	var exit *ExitError
 	if errors.As(err, &exit) {
-		return false, nil // cannot be inspected: the write will report the reason
+		return false, nil // the file cannot be inspected; writing will report the reason
 	}
 	if err != nil || got != want {
 		return false, err
@@ -227,7 +225,7 @@ func (u *upload) same(ctx context.Context, seen sight) (bool, error) {
 	return true, nil
 }
 
-// while reads as long as ctx has not ended.
+// while reads from r until ctx ends.
 type while struct {
 	ctx context.Context
 	r   io.Reader
@@ -240,9 +238,8 @@ func (w *while) Read(p []byte) (int, error) {
 	return w.r.Read(p)
 }
 
-// carry sends the content from offset on, has it compared, and puts the file in
-// its place. While chunks are on their way, the earlier ones are digested on the
-// host.
+// carry sends the content from offset on, compares it, and renames the file to its path. While it sends chunks, the host digests
+// earlier chunks.
 func (u *upload) carry(ctx context.Context, offset int64) error {
 	var whole hash.Hash
 	if u.file.SHA256 != "" {
@@ -281,7 +278,7 @@ func (u *upload) carry(ctx context.Context, offset int64) error {
 	return u.finish(ctx, digest, out.offset)
 }
 
-// transfer sends the content by SFTP, or else through a command.
+// transfer sends the content by SFTP or, on a host without SFTP, through a command.
 func (u *upload) transfer(ctx context.Context, out *outgoing, check *check) error {
 	err := u.host.withSFTP(ctx, u.file.Root, func(s *sftpSession) error {
 		check.begin()
@@ -297,8 +294,8 @@ func (u *upload) transfer(ctx context.Context, out *outgoing, check *check) erro
 	return u.host.during("upload", u.file.Path, err)
 }
 
-// diagnoseScript finds out why a file cannot be written, which SFTP does not report: $1 is a temporary file that will
-// be removed. The last line of cat's output is the reason; dd would print counts after it.
+// diagnoseScript determines the reason why a file cannot be written, which SFTP does not report: $1 is a temporary file that will be
+// removed. The last line of cat's output is the reason; dd would print counts after it.
 const diagnoseScript = `LC_ALL=C; export LC_ALL; umask 077; dd if=/dev/zero bs=65536 count=64 2>/dev/null | cat >>"$1"`
 
 func (u *upload) diagnose(ctx context.Context, err error) error {
@@ -325,7 +322,7 @@ func (u *upload) byCommand(ctx context.Context, out *outgoing) error {
 	return u.host.fileFault("upload", u.file.Path, err)
 }
 
-// inOrder is content for a command, which takes it in order.
+// inOrder is content for a command, which reads it sequentially.
 type inOrder outgoing
 
 func (i *inOrder) Read(p []byte) (int, error) {
@@ -341,8 +338,8 @@ func (i *inOrder) Read(p []byte) (int, error) {
 	return len(got.data), nil
 }
 
-// finishScript: $1 target, $2 temporary file, $3 digest, empty when it was
-// compared already, $4 mode, $5 owner, $6 size.
+// finishScript completes an upload: $1 target, $2 temporary file, $3 digest, empty if it has been compared already, $4 mode, $5 owner,
+// $6 size.
 const finishScript = `LC_ALL=C; export LC_ALL; ` + digestFast + `t=$2; if [ ! -f "$t" ]; then exit 66; fi; ` +
 	`s=$(stat -c %s "$t"); if [ "$s" != "$6" ]; then echo "the host has $s bytes, not $6" >&2; rm -f "$t"; exit 65; fi; ` + placeScript
 
@@ -352,12 +349,10 @@ func (u *upload) finish(ctx context.Context, digest string, size int64) error {
 	return u.host.fileFault("upload", f.Path, u.host.Exec(ctx, Command{Argv: argv, Root: f.Root, does: doing("put in its place", f.Path)}))
 }
 
-// discardLimit bounds the removal of a temporary file, which is done even when
-// the context of the upload has ended.
+// discardLimit limits the time for removing a temporary file, which happens even if the context of the upload has ended.
 const discardLimit = 5 * time.Second
 
-// discard removes the temporary file. The host that cannot be reached keeps it,
-// until the next upload to the same path.
+// discard removes the temporary file. On a host that cannot be reached, the file stays until the next upload to the same path.
 func (u *upload) discard(ctx context.Context) error {
 	if !u.sent {
 		return nil

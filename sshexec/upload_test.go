@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// stream hides that a reader can seek.
+// stream returns a reader without Seek.
 func stream(text string) io.Reader { return io.MultiReader(strings.NewReader(text)) }
 
 func digest(text string) string { return fmt.Sprintf("%X", sha256.Sum256([]byte(text))) }
@@ -70,7 +70,7 @@ func TestUpload(t *testing.T) {
 		host := newPool(t, sshexec.Options{}).Host(to)
 		for _, tt := range tests {
 			t.Run(fmt.Sprintf("%s/password=%t", tt.name, sudo != ""), func(t *testing.T) {
-				for range 2 { // the second replaces the first
+				for range 2 { // the second upload replaces the file of the first
 					if err := host.Upload(withinMinutes(t), stream(tt.content), tt.file); err != nil {
 						t.Fatal(err)
 					}
@@ -180,8 +180,8 @@ func TestUploadCancelled(t *testing.T) {
 	}
 }
 
-// TestUploadCancelledAsItBegins ends the context when the host begins to run the script that takes the file, before anything was
-// sent: the script makes the temporary file all the same.
+// TestUploadCancelledAsItBegins ends the context when the host starts the script that stores the file, before any content is sent. The
+// script creates the temporary file anyway.
 func TestUploadCancelledAsItBegins(t *testing.T) {
 	t.Parallel()
 	host, remote := connect(t, sshtest.Config{})

@@ -18,7 +18,7 @@ func (h *Host) Wait(ctx context.Context) error {
 	pauses.InitialInterval = 250 * time.Millisecond
 	pauses.MaxInterval = 5 * time.Second
 	var last error
-	var refused time.Time // since when the login is
+	var refused time.Time // time of the first of the latest refused logins; zero after any other result
 	for {
 		err := h.probe(ctx)
 		if err == nil {
@@ -50,8 +50,7 @@ func (h *Host) Wait(ctx context.Context) error {
 	}
 }
 
-// attemptLimit bounds one attempt: a host that went away while it was asked
-// must not use up the time to wait.
+// attemptLimit limits one attempt, so that a host that disappears during an attempt does not use up the time to wait.
 const attemptLimit = 20 * time.Second
 
 var errAttempt = fmt.Errorf("%w: no answer within %v", ErrConnect, attemptLimit)

@@ -49,7 +49,7 @@ func TestWaitGivesTheReason(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWhereTheLoginIsRefused: only so long may a machine take to set up its users.
+// TestWaitEndsWhereTheLoginIsRefused checks that Wait fails if a machine refuses the login for longer than Target.LoginGrace.
 func TestWaitEndsWhereTheLoginIsRefused(t *testing.T) {
 	remote := sshtest.Start(t, sshtest.Config{})
 	tgt := target(t, remote)

@@ -12,20 +12,20 @@ import (
 
 // wire is the network connection below SSH. When a read fails, it ensures that later writes fail.
 //
-// x/crypto/ssh ends its known channels when a read has failed, and only then refuses to write. A channel that is opened
-// in between would wait for its answer forever, because the first failed write is not reported either. So wire makes
-// the write fail before it reports the failed read.
+// After a failed read, x/crypto/ssh ends its known channels and only then refuses to write. A channel that is opened in between would
+// wait for its answer forever, because x/crypto/ssh does not report the first failed write either. So wire makes writes fail before it
+// reports the failed read.
 type wire struct {
 	net.Conn
 	client atomic.Pointer[ssh.Client] // nil during the handshake
 	ended  atomic.Bool
 
 	mu    sync.Mutex
-	first []byte // the first bytes from the host; nil after its SSH version was read
+	first []byte // the first bytes from the host; nil after its SSH version has been read
 	ssh   bool   // the host has sent its SSH version
 }
 
-// greetingBytes bounds the stored bytes of a host that does not send its SSH version.
+// greetingBytes limits the stored bytes of a host that does not send its SSH version.
 const greetingBytes = 256
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -48,9 +48,9 @@ func (w *wire) end() {
 	if w.ended.Swap(true) {
 		return
 	}
-	_ = w.Close() // for a writer that waits for room
+	_ = w.Close() // ends a blocked Write
 	if client := w.client.Load(); client != nil {
-		_, _, _ = client.SendRequest("", false, nil) // fails
+		_, _, _ = client.SendRequest("", false, nil) // fails, and is the failed write that is not reported
 	}
 }
 
@@ -66,7 +66,7 @@ func (w *wire) greeting(said []byte) {
 	}
 }
 
-// turnedAway returns the error for a host that ended the connection before it sent its SSH version; nil if it sent it.
+// turnedAway returns the error for a host that ended the connection before it sent its SSH version, and nil for any other host.
 func (w *wire) turnedAway() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // Each command of a host becomes a span below the span of its caller.
 func Example() {
 	ctx := context.Background()
-	exporter := tracetest.NewInMemoryExporter() // a program takes one for its collector
+	exporter := tracetest.NewInMemoryExporter() // a real program uses the exporter for its collector
 	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	observer, err := sshotel.New(traces, nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func Example() {
 	// Output: ssh echo web-1
 }
 
-// TestCommands: spans and durations name the host, the program and the code, and neither arguments nor output.
+// TestCommands checks that spans and durations contain the host, the program and the exit code, and neither arguments nor output.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	spans, reader := tracetest.NewInMemoryExporter(), metric.NewManualReader()
@@ -99,7 +99,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// connections is the value of the metric.
+// connections returns the value of the metric.
 func connections(t *testing.T, reader metric.Reader) int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -114,7 +114,7 @@ func connections(t *testing.T, reader metric.Reader) int64 {
 	return -1
 }
 
-// TestErrors: every error has a word.
+// TestErrors checks the value of the error attribute for every error.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{"exit 7": &sshexec.ExitError{Code: 7}, "canceled": context.Canceled, "timeout": context.DeadlineExceeded,
