@@ -52,7 +52,7 @@ func zipOf(t testing.TB, dir string) []byte {
 	return b.Bytes()
 }
 
-// TestForms: the model and the digest do not depend on the form of the package.
+// TestForms checks that the model and the digest do not depend on the form of the package.
 func TestForms(t *testing.T) {
 	ctx := context.Background()
 	data := zipOf(t, sample)
@@ -84,8 +84,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestIntegrity: a package that contradicts its digests or signatures has no digest to pin it by. Faults that are only
-// warnings are in Warnings.
+// TestIntegrity checks that Digest fails for a package that contradicts its digests or signatures, unless the policy makes the faults
+// warnings.
 func TestIntegrity(t *testing.T) {
 	files := fstest.MapFS{"vnfd.yaml": file(minimal), "vnfd.mf": file("Source: vnfd.yaml\nAlgorithm: SHA-256\nHash: 00\n")}
 	wrong := problem.Problem{Code: problem.HashMismatch}
@@ -119,7 +119,7 @@ func TestVNFDFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	cache := tosca.NewCache(1)
-	for range 2 { // the second package is one that the cache has parsed
+	for range 2 { // the second time the cache has parsed the package
 		p, err := cache.Open(t.Context(), tosca.File(sample))
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth measures the cost per VDU in VNFDs of one, ten and a hundred times as many VDUs: it stays the same.
+// BenchmarkGrowth measures the cost per VDU for VNFDs with 10, 100 and 1000 VDUs. The cost per VDU does not grow.
 func BenchmarkGrowth(b *testing.B) {
 	for _, vdus := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(vdus), func(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// withVDUs is a VNFD with so many VDUs, each with a connection point and a scaling aspect.
+// withVDUs returns a VNFD with n VDUs, each with a connection point and a scaling aspect.
 func withVDUs(n int) string {
 	var nodes, aspects, policies strings.Builder
 	for i := range n {
@@ -83,7 +83,7 @@ topology_template:
 ` + aspects.String() + policies.String()
 }
 
-// holed is a CSAR whose image is all zeros and takes no memory. It counts the bytes of the image that are read.
+// holed is a CSAR whose image consists of zeros and is not in memory. It counts the bytes of the image that are read.
 type holed struct {
 	head, tail []byte
 	image      int64
@@ -127,7 +127,7 @@ func (h *holed) ReadAt(to []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// withImage makes a package with an image of that size and its digest.
+// withImage creates a package with an image of this size and its digest.
 func withImage(tb testing.TB, size int64) *holed {
 	tb.Helper()
 	check := func(err error) {
@@ -167,8 +167,8 @@ func withImage(tb testing.TB, size int64) *holed {
 	return h
 }
 
-// BenchmarkImage opens a package with an image and verifies its digest: the memory is the same for any size, and the
-// image is read once.
+// BenchmarkImage opens a package with an image and verifies its digest. The memory does not depend on the size, and the image is read
+// once.
 func BenchmarkImage(b *testing.B) {
 	for _, size := range []int64{1 << 20, 1 << 30} {
 		b.Run(fmt.Sprintf("%dMiB", size>>20), func(b *testing.B) {
@@ -193,10 +193,9 @@ func BenchmarkImage(b *testing.B) {
 	}
 }
 
-// BenchmarkBesideToscaParser compares whole processes that check the same package, a Kubernetes cluster in three flavours
-// with ETSI's type files in it: examples/csar-lint, and the tosca-parser of OpenStack from the checkout that
-// VNFKIT_TOSCA_PARSER names (the one of Debian 12 lacks its data files). The package is one of Tacker's, since the peer
-// refuses ours, and comes from the corpus.
+// BenchmarkBesideToscaParser compares two processes that check the same package, a Kubernetes cluster with three flavours and with
+// ETSI's type files: examples/csar-lint, and OpenStack's tosca-parser from the checkout in VNFKIT_TOSCA_PARSER (the Debian 12 package
+// lacks its data files). The package is one of Tacker's in the corpus, because tosca-parser refuses ours.
 func BenchmarkBesideToscaParser(b *testing.B) {
 	checkout, corpus := os.Getenv("VNFKIT_TOSCA_PARSER"), os.Getenv("VNFKIT_CORPUS")
 	if checkout == "" || corpus == "" {
@@ -212,10 +211,10 @@ func BenchmarkBesideToscaParser(b *testing.B) {
 	}
 	var own, peer cost
 	for b.Loop() {
-		own.add(b, exec.CommandContext(b.Context(), lint, pkg), 1) // the corpus has left scripts out, which is a fault
+		own.add(b, exec.CommandContext(b.Context(), lint, pkg), 1) // exit code 1, because the corpus omits scripts, which is a fault
 		python := exec.CommandContext(b.Context(), "/usr/bin/python3", "-c",
 			"from toscaparser.tosca_template import ToscaTemplate; import sys; ToscaTemplate(sys.argv[1], {'selected_flavour': 'simple'})", pkg)
-		python.Env = append(os.Environ(), "PYTHONPATH="+checkout, "PBR_VERSION=2.6.0", "TMPDIR="+dir) // it leaves its copy there
+		python.Env = append(os.Environ(), "PYTHONPATH="+checkout, "PBR_VERSION=2.6.0", "TMPDIR="+dir) // tosca-parser leaves a copy of the package in TMPDIR
 		peer.add(b, python, 0)
 	}
 	b.ReportMetric(float64(own.cpu.Milliseconds())/float64(b.N), "ms-CPU")
@@ -225,13 +224,14 @@ func BenchmarkBesideToscaParser(b *testing.B) {
 	b.ReportMetric(float64(peer.cpu)/float64(own.cpu), "times-the-CPU")
 }
 
-// cost is what processes took.
+// cost is the resource usage of processes.
 type cost struct {
 	cpu  time.Duration
 	peak int64 // KiB
 }
 
-// add runs a command. The peak is read while the command runs: the value of wait(2) starts at the peak of the parent.
+// add runs a command and adds its cost. It reads the peak while the command runs, because the value of wait(2) starts at the peak of
+// the parent.
 func (c *cost) add(b *testing.B, cmd *exec.Cmd, code int) {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -259,7 +259,7 @@ func (c *cost) add(b *testing.B, cmd *exec.Cmd, code int) {
 	c.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// peakOf returns the peak memory of a process in KiB as Linux reports it; 0 on other systems.
+// peakOf returns the peak memory of a process in KiB as Linux reports it, and 0 on other systems.
 func peakOf(pid int) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")

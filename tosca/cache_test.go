@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// packed writes a CSAR with a VNFD of that id and an image, and returns its path.
+// packed writes a CSAR with a VNFD with this id and an image, and returns its path.
 func packed(t *testing.T, name, id, image string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func rewrite(t *testing.T, path string, data []byte) {
 // opener is Cache.Open, or Cache.OpenPinned for a digest.
 type opener func(context.Context, tosca.Source) (*tosca.Package, error)
 
-// pinned returns the opener for the digest that the package has now.
+// pinned returns the opener for the current digest of the package.
 func pinned(t *testing.T, c *tosca.Cache, s tosca.Source) opener {
 	t.Helper()
 	p, err := s.Open(t.Context(), tosca.WithIntegrity(csar.Integrity{Policy: csar.Off}))
@@ -71,7 +71,7 @@ func digest(t *testing.T, p *tosca.Package) string {
 	return d
 }
 
-// openFiles counts the descriptors of this process that are below a path.
+// openFiles returns the number of open files of this process below a path.
 func openFiles(t *testing.T, path string) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -90,7 +90,7 @@ func openFiles(t *testing.T, path string) int {
 	return n
 }
 
-// TestCacheOpensOnce has many users at once, of a CSAR, a directory and an FS.
+// TestCacheOpensOnce opens a CSAR, a directory and an FS concurrently by many users.
 func TestCacheOpensOnce(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]tosca.Source{
@@ -132,7 +132,7 @@ func TestCacheOpensOnce(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded opens more packages than are kept, while one is in use.
+// TestCacheIsBounded opens more packages than the size of the Cache, while one package is in use.
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := tosca.NewCache(2)
@@ -164,7 +164,7 @@ func TestCacheIsBounded(t *testing.T) {
 	if _, err := fs.ReadFile(a, "Files/image"); err != nil {
 		t.Errorf("a package that is in use but not kept: %v", err)
 	}
-	for range 2 { // closing twice is harmless
+	for range 2 { // a second Close does nothing
 		if err := errors.Join(a.Close(), b.Close(), d.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestCacheSeesChanges(t *testing.T) {
 	}
 }
 
-// TestCacheJudges has a package that only the policy of the Cache, or Strict, refuses.
+// TestCacheJudges opens packages that only the policy of the Cache, or Strict, refuses.
 func TestCacheJudges(t *testing.T) {
 	t.Parallel()
 	source := tosca.File(packed(t, "a.csar", "a", "x"))
@@ -252,8 +252,7 @@ func TestCacheJudges(t *testing.T) {
 	}
 }
 
-// TestCacheFailures checks that a failure is not kept: neither of a package that cannot be read nor of a call that
-// was cancelled.
+// TestCacheFailures checks that the Cache does not store failures: neither an unreadable package nor a cancelled call.
 func TestCacheFailures(t *testing.T) {
 	t.Parallel()
 	path := packed(t, "a.csar", "a", "x")

@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []problem.Code{problem.HashMismatch, problem.Version} { // of a file, and of the descriptor
+	for _, want := range []problem.Code{problem.HashMismatch, problem.Version} { // faults of a file and of the descriptor
 		if !errors.Is(found, problem.Problem{Code: want}) {
 			t.Errorf("no %s in:\n%v", want, found)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// guide is the document with the table; the table stands between the two lines.
+// guide is the document with the table. The other constants are the lines before and after the table.
 const (
 	guide      = "../docs/packages.md"
 	tableBegin = "<!-- corpus: go test ./tosca -run TestCorpusTable -update -->\n"
@@ -39,9 +39,8 @@ var origins = []struct {
 	{"tosca-parser, xopera", []string{"tp-", "xopera-"}},
 }
 
-// accepted counts packages and who accepts them: this module, this module without
-// looking at digests and signatures, which no peer does, and the peers in the order
-// of the index.
+// accepted counts packages, and those that are accepted by this module, by this module without checking digests and signatures (which
+// no peer checks), and by the peers in the order of the index.
 type accepted struct {
 	packages int
 	by       [6]int
@@ -113,7 +112,7 @@ func faultsOf(t *testing.T, path string, placeholder bool, opts ...tosca.Option)
 		t.Fatalf("%s: %v", path, err)
 	}
 	omitted := []string{"OMITTED.txt"}
-	list, _ := os.ReadFile(filepath.Join(path, "OMITTED.txt")) // most have none
+	list, _ := os.ReadFile(filepath.Join(path, "OMITTED.txt")) // most packages do not have this file
 	for line := range strings.Lines(string(list)) {
 		if f := strings.Fields(line); len(f) > 2 && f[0] != "#" {
 			omitted = append(omitted, f[2])
@@ -195,7 +194,7 @@ func table(rows map[string]*accepted) string {
 	return b.String()
 }
 
-// indexRows reads the rows of packages in the index of the corpus, cells trimmed.
+// indexRows returns the rows about packages in the index of the corpus, with trimmed cells.
 func indexRows(t *testing.T, path string) [][]string {
 	t.Helper()
 	content, err := os.ReadFile(path)

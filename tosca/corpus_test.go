@@ -14,8 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// refused are the packages that the corpus calls valid, by their origin's naming,
-// and that are wrong, each with the code of its first problem.
+// refused are packages with faults that their origin considers valid, each with the code of its first problem.
 var refused = map[string]problem.Code{
 	// provider is not one of the valid_values.
 	"tacker-s-tests-etc-s-svp_csar_in_meta_and_manifest": problem.Value,
@@ -24,12 +23,11 @@ var refused = map[string]problem.Code{
 	"tacker-unit-sol_refactored-s-sample2":                  problem.MissingEntry,
 	// SOL001 does not define the data types: LinkBitRateRequirements.
 	"etsicat-pnf-ran-du": problem.UnknownProperty,
-	// tosca_simple_profile_yaml_1_1 is no version, and values are not allowed.
+	// tosca_simple_profile_yaml_1_1 is not a version, and some values are not allowed.
 	"etsicat-vnf-vSBC": problem.Version,
-	// The VNF has neither an id nor a provider nor any other product data.
+	// The VNF has no id, no provider and no other product data.
 	"etsicat-vnf-vcpesriov-infra": problem.MissingProperty,
-	// Properties of capabilities stand beside "properties", nodes have a "name",
-	// policies their properties beside "properties", and targets do not exist.
+	// Capabilities and policies have properties beside "properties", nodes have a "name", and targets do not exist.
 	"openmsa-conn-vnf":               problem.UnknownNode,
 	"openmsa-scale-vnf":              problem.Type,
 	"openmsa-sol001-3.7.1-ubi-tosca": problem.UnknownProperty,
@@ -38,12 +36,11 @@ var refused = map[string]problem.Code{
 
 // withoutVDUs are descriptors of VNFs without VDUs.
 var withoutVDUs = map[string]bool{
-	"tacker-ut-test_cnf_ext_artifact": true, // all is in Kubernetes manifests
+	"tacker-ut-test_cnf_ext_artifact": true, // its resources are in Kubernetes manifests
 }
 
-// TestCorpus reads real packages, gathered from public projects, which the corpus
-// has as folders. Set VNFKIT_CORPUS to the folder that holds tosca/INDEX.md and
-// tosca/pkg.
+// TestCorpus reads real packages from public projects, which the corpus contains as directories. VNFKIT_CORPUS is the directory with
+// tosca/INDEX.md and tosca/pkg.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("VNFKIT_CORPUS")
 	if corpus == "" {
@@ -85,7 +82,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// countQuirks counts a package for every quirk it has.
+// countQuirks counts a package for each of its quirks.
 func countQuirks(quirks map[problem.Quirk]int, warnings problem.List) {
 	seen := map[problem.Quirk]bool{"": true}
 	for _, w := range warnings {
@@ -99,7 +96,7 @@ func countQuirks(quirks map[problem.Quirk]int, warnings problem.List) {
 // readCorpusPackage opens a package, uses it, and returns its warnings.
 func readCorpusPackage(t *testing.T, path string) (problem.List, error) {
 	t.Helper()
-	// The corpus leaves members out: what digests say is tested in csar.
+	// The corpus omits members of packages, so digests do not match. Package csar tests digests.
 	p, err := tosca.Open(context.Background(), path, tosca.AnyDescriptor(), tosca.WithIntegrity(csar.Integrity{Policy: csar.Off}))
 	if err != nil {
 		return nil, err
@@ -124,7 +121,7 @@ func readCorpusPackage(t *testing.T, path string) (problem.List, error) {
 	return p.Warnings(), nil
 }
 
-// validInIndex reads the names of the packages that their origin considers valid, according to their row.
+// validInIndex returns the names of the packages that, according to the index, their origin considers valid.
 func validInIndex(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	valid := map[string]bool{}

@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// TestCostOfPackages opens packages with a descriptor of 435 KiB, a size for which 242 MiB and 2.2 s were needed once. The test
-// compares allocated memory, which is the same on every machine; BenchmarkGrowth and BenchmarkHostile measure the time.
+// TestCostOfPackages opens packages with a descriptor of 435 KiB, which an earlier version opened with 242 MiB in 2.2 s. The test
+// checks the allocated memory, which is the same on every machine. BenchmarkGrowth and BenchmarkHostile measure the time.
 func TestCostOfPackages(t *testing.T) {
 	const size, most = 435 << 10, 100 << 20
 	vdus := withVDUs(1)
@@ -40,7 +40,7 @@ func TestCostOfPackages(t *testing.T) {
 	}
 }
 
-// repeated is a line for each number from 1, of so many bytes together.
+// repeated returns numbered lines with a total of about size bytes.
 func repeated(size int, format string) string {
 	var b strings.Builder
 	for i := 1; b.Len() < size; i++ {

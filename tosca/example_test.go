@@ -41,8 +41,7 @@ func Example() {
 	// terminate_start -> mgmt-drivers-kubernetes
 }
 
-// How many machines are there at an instantiation level, and which does a request
-// to scale add?
+// The example prints the number of machines at an instantiation level and after scaling.
 func ExampleFlavour_Scale() {
 	p, err := tosca.Open(context.Background(), "../examples/packages/k8s-cluster")
 	if err != nil {
@@ -69,7 +68,7 @@ func ExampleFlavour_Scale() {
 	// tosca: numberOfSteps: "9": aspect worker_instance at level -2: scale level out of range (0 to 49)
 }
 
-// What does one more step cost?
+// The example prints the VNFCs that one more step of each aspect adds.
 func ExampleFlavour_Step() {
 	p, err := tosca.Open(context.Background(), "../examples/packages/k8s-cluster")
 	if err != nil {
@@ -91,7 +90,7 @@ func ExampleFlavour_Step() {
 	// worker_instance scales [workerNode] and adds map[workerNode:1] <nil>
 }
 
-// Which VDUs does a flavour have?
+// The example prints the VDUs of a flavour.
 func ExampleVNFD_Flavour() {
 	p, err := tosca.Open(context.Background(), "../examples/packages/k8s-cluster")
 	if err != nil {
@@ -116,7 +115,7 @@ func ExampleVNFD_Flavour() {
 	// tosca: flavourId: "huge": flavour is not in the VNFD (flavours: complex, simple)
 }
 
-// Every fault is reported, with its place and a stable code.
+// Every fault is reported with its position and a stable code.
 func Example_problems() {
 	_, err := tosca.OpenFS(context.Background(), fstest.MapFS{
 		"vnfd.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2

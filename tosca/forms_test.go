@@ -30,7 +30,7 @@ func TestOneTopologyIsOneFlavour(t *testing.T) {
 	}
 }
 
-// TestVNFWithoutNode: a topology may declare its type only in its substitution mappings; then the descriptor is in the
+// TestVNFWithoutNode checks a topology that states its type only in its substitution mappings. The properties of the descriptor are the
 // defaults of the type.
 func TestVNFWithoutNode(t *testing.T) {
 	v := vnfd(t, fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_0
@@ -53,8 +53,8 @@ topology_template:
 	}
 }
 
-// TestSubstitutionMappings: properties may be values or mapped to inputs,
-// requirements a mapping or a list, each in a short and in a long notation.
+// TestSubstitutionMappings checks the notations of mapped properties (values or inputs) and of mapped requirements (a mapping or a
+// list), each in short and in long form.
 func TestSubstitutionMappings(t *testing.T) {
 	const (
 		cp    = "    cp: { type: tosca.nodes.nfv.VduCp, properties: { layer_protocols: [ ipv4 ] }, requirements: [ virtual_binding: VDU ] }\n"
@@ -74,7 +74,7 @@ func TestSubstitutionMappings(t *testing.T) {
 	}
 }
 
-// TestHooksOfTheEntryFile: a flavour whose VNF node has no interfaces uses the interfaces of the entry file.
+// TestHooksOfTheEntryFile checks that a flavour whose VNF node has no interfaces uses the interfaces of the entry file.
 func TestHooksOfTheEntryFile(t *testing.T) {
 	const node = `tosca_definitions_version: tosca_simple_yaml_1_2
 topology_template:
@@ -101,7 +101,7 @@ imports: [f.yaml]
 	}
 }
 
-// TestHookWithoutArtifact: a driver may be a file of the package, named in place.
+// TestHookWithoutArtifact checks that a driver may be a file of the package that is not an artifact.
 func TestHookWithoutArtifact(t *testing.T) {
 	for _, implementation := range []string{"drive.sh", "{ primary: drive.sh }", "{ primary: { file: drive.sh, type: tosca.artifacts.Implementation.Bash } }"} {
 		f := vnfd(t, fstest.MapFS{
@@ -115,7 +115,7 @@ func TestHookWithoutArtifact(t *testing.T) {
 	}
 }
 
-// TestImageInArtifact: the notation of before SOL001 v2.5.1.
+// TestImageInArtifact checks the notation before SOL001 v2.5.1.
 func TestImageInArtifact(t *testing.T) {
 	v := vnfd(t, fstest.MapFS{"v.yaml": file(head + `    OLD:
       type: tosca.nodes.nfv.Vdu.Compute

@@ -84,7 +84,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestFunctionsElsewhere: numbers, sizes and defaults of types may be expressions.
+// TestFunctionsElsewhere checks expressions in numbers, sizes and defaults of types.
 func TestFunctionsElsewhere(t *testing.T) {
 	f := vnfd(t, fstest.MapFS{"v.yaml": file(described("d"))}).Flavours[0]
 	got := f.VDU("it")
@@ -96,8 +96,7 @@ func TestFunctionsElsewhere(t *testing.T) {
 	}
 }
 
-// TestExpressionsThatGrow: what doubles with every step, or never ends, is given
-// up before it costs much.
+// TestExpressionsThatGrow checks that evaluation stops early for expressions whose result doubles with every step, or that never end.
 func TestExpressionsThatGrow(t *testing.T) {
 	var nodes, inputs strings.Builder
 	for i := range 40 {
@@ -128,7 +127,7 @@ func TestExpressionsThatGrow(t *testing.T) {
 	}
 }
 
-// TestNodeFilter: a requirement may leave its target to be chosen.
+// TestNodeFilter checks a requirement with a node filter instead of a target.
 func TestNodeFilter(t *testing.T) {
 	yaml := strings.Replace(described("d"), "        - virtual_storage: disk\n", `        - virtual_storage:
             node: tosca.nodes.nfv.Vdu.VirtualBlockStorage

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/csar"
 )
 
-// small keeps the fuzzer from spending its time on large inputs.
+// small has low limits, so that the fuzzer does not spend its time on large inputs.
 var small = tosca.WithLimits(csar.Limits{Members: 200, MemberSize: 1 << 20, TotalSize: 4 << 20, DocumentSize: 1 << 18})
 
 // use calls the functions that a VNFM calls for a package.
@@ -50,7 +50,7 @@ func use(t *testing.T, p *tosca.Package) {
 	}
 }
 
-// useLevel sizes a VNF at an instantiation level and scales it from there.
+// useLevel computes the size of a VNF at an instantiation level and scales from there.
 func useLevel(t *testing.T, f *tosca.Flavour, id string) {
 	t.Helper()
 	target := tosca.TargetSize{InstantiationLevelID: id}

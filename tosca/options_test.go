@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// strict is a VNFD without any deviation; %s stands for its imports.
+// strict returns a VNFD with these imports and without any deviation.
 func strict(imports string) string {
 	return `tosca_definitions_version: tosca_simple_yaml_1_2
 imports: [ '` + imports + `' ]
@@ -35,7 +35,7 @@ topology_template:
 `
 }
 
-// TestReleases: a VNFD may be written for every release of SOL001, in a package without ETSI's type files.
+// TestReleases checks VNFDs for every release of SOL001, in packages without ETSI's type files.
 func TestReleases(t *testing.T) {
 	for _, version := range etsi.Versions() {
 		imports := "https://forge.etsi.org/rep/nfv/SOL001/raw/v" + version + "/etsi_nfv_sol001_vnfd_types.yaml"
@@ -51,7 +51,7 @@ func TestReleases(t *testing.T) {
 }
 
 func TestStrict(t *testing.T) {
-	files := fstest.MapFS{"v.yaml": file(minimal)} // imports nothing, and has no flavour_id
+	files := fstest.MapFS{"v.yaml": file(minimal)} // has no imports and no flavour_id
 	open := func(opts ...tosca.Option) (list problem.List) {
 		p, err := tosca.OpenFS(context.Background(), files, opts...)
 		if err == nil {
@@ -122,7 +122,7 @@ topology_template:
 	}
 }
 
-// TestDescribing: a package of another kind is refused.
+// TestDescribing checks that a package with another kind of descriptor is refused.
 func TestDescribing(t *testing.T) {
 	const (
 		head    = "tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [etsi_nfv_sol001_%s_types.yaml]\ntopology_template:\n  node_templates:\n"

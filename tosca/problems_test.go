@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// head begins a VNFD of one flavour, so that the line after it is line 6.
+// head is the beginning of a VNFD with one flavour. It has 5 lines.
 const head = `tosca_definitions_version: tosca_simple_yaml_1_2
 topology_template:
   node_templates:
@@ -21,16 +21,15 @@ topology_template:
     VDU: {type: tosca.nodes.nfv.Vdu.Compute, properties: {vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 3}}}
 `
 
-// aspect is a policies section with one aspect of two levels; it takes line 6
-// to 9 after head.
+// aspect is a policies section with one aspect of two levels. After head it has the lines 6 to 9.
 const aspect = `  policies:
     - aspects: {type: tosca.policies.nfv.ScalingAspects, properties: {aspects: {out: {max_scale_level: 2, step_deltas: [d]}}}}
     - deltas: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [VDU], properties: {aspect: out, deltas: {d: {number_of_instances: 1}}}}
     - initial: {type: tosca.policies.nfv.VduInitialDelta, targets: [VDU], properties: {initial_delta: {number_of_instances: 1}}}
 `
 
-// found lists the faults of a package as "file:line:col code", warnings with a question mark. It leaves out the faults
-// that all VNFDs of these tests have: they import nothing and leave out properties that the tests do not need.
+// found returns the faults of a package as "file:line:col code", warnings with a question mark. It omits the faults that all VNFDs of
+// these tests have: they have no imports and lack properties that the tests do not need.
 func found(t *testing.T, files fstest.MapFS) []string {
 	t.Helper()
 	var list []string
@@ -198,7 +197,7 @@ func TestSameFlavourTwice(t *testing.T) {
 	}
 }
 
-// TestNotOneVNF: a package that describes a network service or several VNFs is no VNFD.
+// TestNotOneVNF checks that descriptors of a network service or of several VNFs are refused.
 func TestNotOneVNF(t *testing.T) {
 	const version = "tosca_definitions_version: tosca_simple_yaml_1_2\n"
 	vnf := func(id string) string { return strings.Replace(head, "descriptor_id: i", "descriptor_id: "+id, 1) }
@@ -209,7 +208,7 @@ func TestNotOneVNF(t *testing.T) {
 	tests := []struct {
 		name  string
 		entry string
-		a, b  string // imported
+		a, b  string // imported documents
 		want  []string
 	}{
 		{"one", vnf("i"), "", "", nil},
@@ -255,7 +254,7 @@ func TestNotOneVNF(t *testing.T) {
 	}
 }
 
-// TestBombs: documents made to expand without bound are refused quickly. Each would otherwise take longer than the test
+// TestBombs checks that documents that would expand without limit are refused. Without limits each would take longer than the test
 // binary may run.
 func TestBombs(t *testing.T) {
 	var aliases strings.Builder

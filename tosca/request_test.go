@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 )
 
-// requestFaults are the attributes an error complains about.
+// requestFaults returns the attributes of all RequestErrors in an error.
 func requestFaults(err error) []string {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []string
@@ -98,7 +98,7 @@ func TestSizeAtFaults(t *testing.T) {
 	wantFaults(t, err, []string{"scaleStatus"}, []error{tosca.ErrVDUProfile})
 }
 
-// orNone is the configuration of the LCM operations, or one without content.
+// orNone returns the configuration of the LCM operations, or an empty mapping for "".
 func orNone(operations string) string {
 	if operations == "" {
 		return "{}"

@@ -20,8 +20,8 @@ func large(t *testing.T) *tosca.Flavour {
 	return f
 }
 
-// sized returns a flavour in which instantiation levels and scale levels give different numbers, two aspects scale one
-// VDU, and no aspect scales another VDU.
+// sized returns a flavour in which instantiation levels and scale levels lead to different numbers, two aspects scale the same VDU,
+// and one VDU has no aspect.
 func sized(t *testing.T, operations string) *tosca.Flavour {
 	t.Helper()
 	p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(`tosca_definitions_version: tosca_simple_yaml_1_3
@@ -69,7 +69,7 @@ func to(aspect string, level int) tosca.TargetSize {
 	return tosca.TargetSize{TargetScaleLevelInfo: []tosca.ScaleInfo{{AspectID: aspect, ScaleLevel: level}}}
 }
 
-// numbers is short for a map of the three VDUs of sized.
+// numbers returns a map with the numbers of the three VDUs of sized.
 func numbers(app, db, oam int) map[string]int {
 	return map[string]int{"app": app, "db": db, "oam": oam}
 }
@@ -117,8 +117,8 @@ func TestSizeAt(t *testing.T) {
 	}
 }
 
-// TestSizeAtIsWhatScalingGives: the size after some scalings follows from what
-// the VNF was instantiated with and the scale status alone.
+// TestSizeAtIsWhatScalingGives checks that SizeAt returns, from the target at instantiation and the scale status, the size that the
+// scalings lead to.
 func TestSizeAtIsWhatScalingGives(t *testing.T) {
 	f := sized(t, "{}")
 	size, err := f.InitialSize(level("odd"))
@@ -151,7 +151,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestScaleFromNothing: a VNF without VNFCs is at level 0 of all aspects.
+// TestScaleFromNothing scales a zero Size, which is at level 0 of all aspects.
 func TestScaleFromNothing(t *testing.T) {
 	got, err := sized(t, "{}").Scale(tosca.Size{}, tosca.Scaling{Type: tosca.ScaleOut, AspectID: "out", NumberOfSteps: 1})
 	want := tosca.Size{ScaleStatus: map[string]int{"out": 1}, Instances: map[string]int{"app": 2}}
@@ -198,7 +198,7 @@ func TestWhoScalesWhom(t *testing.T) {
 	}
 }
 
-// TestInstancesOfSteps: the last delta stands for all steps after it.
+// TestInstancesOfSteps checks that the last delta applies to all remaining steps.
 func TestInstancesOfSteps(t *testing.T) {
 	f := large(t)
 	for level, want := range []map[string]int{
