@@ -21,11 +21,11 @@ import (
 
 var errCut = errors.New("the process has ended")
 
-// cutStore ends its process at a write: from then on every call fails.
+// cutStore ends its process at a write: every later call fails.
 type cutStore struct {
 	store.Store
-	at    int  // the write; 0: none
-	after bool // the write is applied
+	at    int  // number of the write; 0: never
+	after bool // the process ends after the write instead of before
 	ended func()
 
 	mu     sync.Mutex
@@ -77,7 +77,7 @@ type crashed struct {
 	ctx   context.Context //nolint:containedctx // of the process
 }
 
-// start makes the process and has it run until it ends.
+// start starts the process, which runs until its end.
 func (c *crashed) start(t *testing.T, s site) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func (c *crashed) start(t *testing.T, s site) {
 	})
 }
 
-// live is the life of a package: it is uploaded, disabled and deleted, as far as the process comes.
+// live uploads, disables and deletes a package, until the process ends.
 func (c *crashed) live(content []byte) error {
 	if c.Repository == nil {
 		return errCut
@@ -127,8 +127,8 @@ func (c *crashed) live(content []byte) error {
 	return c.Delete(c.ctx, "north", info.ID)
 }
 
-// TestCrash ends a process before and after each of its writes. The next process brings every package into a state from which it can be
-// uploaded or used, and leaves no file that no package has.
+// TestCrash ends a process before and after each of its writes. The next process must bring every package to a state in which it can be
+// uploaded or used, and remove files without a package.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	content := csar(t, "crash", nil)
@@ -175,14 +175,14 @@ func crash(t *testing.T, content []byte, cut *cutStore) {
 		}
 		must(t, next.Delete(t.Context(), "north", info.ID))
 	}
-	next.onboard(t, "north", content) // its VNFD is free again
+	next.onboard(t, "north", content) // another package can have the VNFD again
 	next.stop()
 	s.start(t, nil)
 	awaitFiles(t, s.dir, 1)
 	synctest.Wait()
 }
 
-// awaitEnd returns a package once no process has to work on it.
+// awaitEnd waits until no process has to work on a package, and returns the package.
 func (p *process) awaitEnd(t *testing.T, id string) *onboarding.VnfPkgInfo {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -212,7 +212,7 @@ func (s *failingStore) Get(ctx context.Context, kind, id string) (store.Record, 
 	return s.Store.Get(ctx, kind, id)
 }
 
-// TestStoreFails has the Store fail more often than a check may begin. The package is checked once the Store answers.
+// TestStoreFails lets the Store fail more often than a check may begin. The package must be checked once the Store answers.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	content := csar(t, "fails", nil)
@@ -229,7 +229,7 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// awaitFiles waits until the folder has as many files of uploads and contents as that.
+// awaitFiles waits until the folder has want files of uploads and contents.
 func awaitFiles(t *testing.T, dir string, want int) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

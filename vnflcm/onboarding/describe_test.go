@@ -12,8 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// TestDescription describes the artifacts and the software images of a package. Files that the VNFD imports, also from other folders, are
-// no artifacts. A YAML file beside the VNFD that it does not import is one, and so is the change log, which only TOSCA.meta names. The images have no formats in the VNFD.
+// TestDescription checks the artifacts and the software images of a package. Files that the VNFD imports, also from other folders, are not
+// artifacts. A YAML file beside the VNFD that the VNFD does not import is an artifact, and also the change log, which only TOSCA.meta
+// names. The images have no formats in the VNFD.
 func TestDescription(t *testing.T) {
 	t.Parallel()
 	vnfd := string(unzipped(t, csar(t, "described", nil))["vnfd.yaml"])

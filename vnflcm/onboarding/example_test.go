@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// A package without a VNFD is not accepted. Its faults say why, and it can be uploaded again.
+// A package without a VNFD is refused. The faults are stored with the package, and the client can upload another content.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -22,7 +22,7 @@ const (
 	password = "s3cr3t-canary"
 )
 
-// catalog is a server of packages, good and hostile.
+// catalog starts a server of packages with correct and hostile answers.
 func catalog(t *testing.T, content []byte) (*httptest.Server, *httptest.Server) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -100,7 +100,7 @@ func catalog(t *testing.T, content []byte) (*httptest.Server, *httptest.Server) 
 	return server, stolen
 }
 
-// TestFetch fetches packages from good and hostile servers. No reason of a failure has the URI or the password.
+// TestFetch fetches packages from correct and hostile servers. The reason of a failure must contain neither the URI nor the password.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	content := csar(t, "fetch", nil)
@@ -156,7 +156,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestAddress refuses addresses before anything is fetched.
+// TestAddress checks addresses that are refused before the repository connects.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	p := site{dir: t.TempDir(), store: store.NewMemory()}.start(t, nil)
@@ -170,7 +170,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestFetchAgain has a process stop in the middle of a fetch. The next process begins the fetch again.
+// TestFetchAgain ends a process during a fetch. The next process must begin the fetch again.
 func TestFetchAgain(t *testing.T) {
 	t.Parallel()
 	content := csar(t, "again", nil)
@@ -196,7 +196,7 @@ func TestFetchAgain(t *testing.T) {
 	s.start(t, local).await(t, id, onboarding.Onboarded)
 }
 
-// slowStore takes its time to read contents.
+// slowStore reads contents slowly.
 type slowStore struct {
 	store.Store
 	delay time.Duration
@@ -213,7 +213,7 @@ func (s slowStore) Get(ctx context.Context, kind, id string) (store.Record, erro
 	return s.Store.Get(ctx, kind, id)
 }
 
-// TestSlowDisk stores a content for longer than a fetch may stall.
+// TestSlowDisk checks that a fetch does not fail if storing the content takes longer than a fetch may stall.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	server, _ := catalog(t, csar(t, "slow", nil))
@@ -225,7 +225,8 @@ func TestSlowDisk(t *testing.T) {
 	p.await(t, id, onboarding.Onboarded)
 }
 
-// TestSlowServers has a tenant fetch from servers that never end. Packages of another tenant are fetched and checked meanwhile.
+// TestSlowServers lets a tenant fetch from servers whose answers never end. Packages of another tenant must be fetched and checked
+// meanwhile.
 func TestSlowServers(t *testing.T) {
 	t.Parallel()
 	content, asked := csar(t, "slow", nil), make(chan struct{}, 10)

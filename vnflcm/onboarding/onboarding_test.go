@@ -33,12 +33,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds the wait for what must happen.
+// patience is the maximum time for events that must happen.
 const patience = time.Minute
 
 var testKey = bytes.Repeat([]byte{7}, 32)
 
-// stores are the stores that tests run on.
+// stores are the stores with which tests run.
 var stores = map[string]func(t *testing.T) store.Store{
 	"memory": func(*testing.T) store.Store { return store.NewMemory() },
 	"sqlite": func(t *testing.T) store.Store {
@@ -57,11 +57,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// site is a folder and a Store, which processes share.
+// site is a folder and a Store that processes share.
 type site struct {
 	dir   string
 	store store.Store
-	ttl   time.Duration // of leases; 0: the default
+	ttl   time.Duration // TTL of leases; 0: the default
 }
 
 // process is a Manager with its Repository.
@@ -71,7 +71,7 @@ type process struct {
 	stop    func()
 }
 
-// start makes a process that works on packages.
+// start starts a process that calls Run.
 func (s site) start(t *testing.T, change func(*onboarding.Options)) *process {
 	t.Helper()
 	p := s.idle(t, change)
@@ -83,7 +83,7 @@ func (s site) start(t *testing.T, change func(*onboarding.Options)) *process {
 	return p
 }
 
-// idle makes a process that does not call Run.
+// idle starts a process that does not call Run.
 func (s site) idle(t *testing.T, change func(*onboarding.Options)) *process {
 	t.Helper()
 	o := onboarding.Options{MinFree: 1}
@@ -102,7 +102,7 @@ func (s site) idle(t *testing.T, change func(*onboarding.Options)) *process {
 	return &process{Repository: r, manager: m, stop: func() {}}
 }
 
-// csar returns a package with that VNFD and further files.
+// csar returns a package with this VNFD and further files.
 func csar(t *testing.T, vnfdID string, more map[string]string) []byte {
 	t.Helper()
 	files := map[string]string{"vnfd.yaml": fmt.Sprintf(`tosca_definitions_version: tosca_simple_yaml_1_2
@@ -137,7 +137,7 @@ topology_template:
 	return out.Bytes()
 }
 
-// create makes a package of a tenant.
+// create creates a package of a tenant.
 func (p *process) create(t *testing.T, tenant string) string {
 	t.Helper()
 	info, err := p.Create(t.Context(), tenant, nil)
@@ -145,7 +145,7 @@ func (p *process) create(t *testing.T, tenant string) string {
 	return info.ID
 }
 
-// await returns a package once it has the state.
+// await waits until a package has a state, and returns the package.
 func (p *process) await(t *testing.T, id string, state onboarding.State) *onboarding.VnfPkgInfo {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -164,7 +164,7 @@ func (p *process) await(t *testing.T, id string, state onboarding.State) *onboar
 	}
 }
 
-// onboard makes a package of a tenant with that content.
+// onboard creates a package of a tenant with this content.
 func (p *process) onboard(t *testing.T, tenant string, content []byte) *onboarding.VnfPkgInfo {
 	t.Helper()
 	id := p.create(t, tenant)
@@ -179,7 +179,7 @@ func wantError(t *testing.T, what string, err, want error) {
 	}
 }
 
-// TestLife is the life of a package.
+// TestLife creates, uploads, uses, disables and deletes a package.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {

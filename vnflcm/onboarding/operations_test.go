@@ -73,7 +73,7 @@ func (p *process) run(t *testing.T, begin func() (string, error)) {
 	}
 }
 
-// TestCreations creates instances side by side, while the data of their package change. None of them fails.
+// TestCreations creates instances concurrently while the data of their package change. No creation may fail.
 func TestCreations(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {

@@ -23,10 +23,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
-// processTTL is longer than a busy machine delays a process that lives.
+// processTTL is longer than the delays of a living process on a busy machine.
 const processTTL = 3 * time.Second
 
-// runProcess is a child process. It uploads what it reads from its standard input.
+// runProcess runs a child process. It executes the uploads that it reads from standard input.
 func runProcess(dir string) error {
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, filepath.Join(dir, "state.db"))
@@ -63,7 +63,7 @@ func runProcess(dir string) error {
 	return m.Close(ctx)
 }
 
-// pausing is a content that says that it is read, and ends when proceed is closed.
+// pausing returns a content that prints a line when it is read, and ends when proceed is closed.
 func pausing(proceed chan struct{}) io.Reader {
 	said := false
 	return readerFunc(func([]byte) (int, error) {
@@ -76,7 +76,7 @@ func pausing(proceed chan struct{}) io.Reader {
 	})
 }
 
-// uploadMany uploads packages until the process ends. Every second one has the content of the one before.
+// uploadMany uploads packages until the process ends. Every second package has the content of the previous package.
 func uploadMany(ctx context.Context, r *onboarding.Repository) {
 	t := new(testing.T)
 	for i := 0; ; i++ {
@@ -94,7 +94,7 @@ func uploadMany(ctx context.Context, r *onboarding.Repository) {
 	}
 }
 
-// sharedSite is the site of child processes below a folder.
+// sharedSite returns the site of child processes in a folder.
 func sharedSite(t *testing.T, dir string) site {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
@@ -103,7 +103,7 @@ func sharedSite(t *testing.T, dir string) site {
 	return site{filepath.Join(dir, "packages"), db, processTTL}
 }
 
-// TestProcesses disturbs a process in the middle of an upload: kill -9, and SIGSTOP beyond the TTL. Another process ends the upload.
+// TestProcesses disturbs a process during an upload: kill -9, and SIGSTOP for longer than the TTL. Another process must end the upload.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
@@ -138,7 +138,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestKills kills a process at random while it uploads and checks many packages. Another process leaves each of them ONBOARDED or ERROR.
+// TestKills kills a process at random times while it uploads and checks many packages. Another process must bring each package to
+// ONBOARDED or ERROR.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	runs := 3
@@ -151,7 +152,7 @@ func TestKills(t *testing.T) {
 		child := fleettest.Start(t, dir, "child", nil)
 		child.Tell("many")
 		child.Await("uploaded")
-		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond) //nolint:gosec // a time, no secret
+		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond) //nolint:gosec // a time, not a secret
 		child.Signal(syscall.SIGKILL)
 		<-child.Ended()
 	}

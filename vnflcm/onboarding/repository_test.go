@@ -27,7 +27,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// onStores runs a test on each store.
+// onStores runs a test with each store.
 func onStores(t *testing.T, test func(t *testing.T, s site)) {
 	t.Helper()
 	for name, open := range stores {
@@ -38,7 +38,7 @@ func onStores(t *testing.T, test func(t *testing.T, s site)) {
 	}
 }
 
-// TestFaults has packages that are not accepted. All their faults are kept, and another upload follows.
+// TestFaults uploads packages that must be refused. All faults must be stored, and another upload must be possible.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {
@@ -89,7 +89,7 @@ func unzipped(t *testing.T, content []byte) map[string][]byte {
 	return map[string][]byte{"vnfd.yaml": data}
 }
 
-// TestTenants has two tenants and the operator use each other's packages.
+// TestTenants lets two tenants and the operator use each other's packages.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {
@@ -162,7 +162,7 @@ func closed(c io.Closer, err error) error {
 	return c.Close()
 }
 
-// TestSecondVNFD refuses a second package with a VNFD of the same tenant.
+// TestSecondVNFD checks that a second package of a tenant with the same VNFD is refused.
 func TestSecondVNFD(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {
@@ -187,7 +187,7 @@ func (p *process) remove(t *testing.T, tenant, id string) {
 	must(t, p.Delete(t.Context(), tenant, id))
 }
 
-// TestContent has packages share a file until the last of them is deleted.
+// TestContent checks that packages share a file until the last of them is deleted.
 func TestContent(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {
@@ -215,7 +215,7 @@ func TestContent(t *testing.T) {
 	})
 }
 
-// TestDamagedContent uploads a content whose file, which another package has, was damaged or removed: the file is replaced for both
+// TestDamagedContent uploads the content of another package whose file was damaged or removed. The file must be replaced for both
 // packages.
 func TestDamagedContent(t *testing.T) {
 	t.Parallel()
@@ -240,7 +240,7 @@ func TestDamagedContent(t *testing.T) {
 	}
 }
 
-// TestDeletedMeanwhile deletes a package while its content arrives. The upload fails, and leaves no file.
+// TestDeletedMeanwhile deletes a package during its upload. The upload must fail and leave no file.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := site{dir: t.TempDir(), store: store.NewMemory()}
@@ -253,7 +253,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPanic has a check that panics, at the signature of a manifest. The process continues, and the package is an ERROR.
+// TestPanic lets the check of a manifest's signature panic. The process must continue, and the package must be in the state ERROR.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	signature, err := os.ReadFile(filepath.Join("..", "..", "tosca", "internal", "cms", "testdata", "rsa.cms"))
@@ -270,7 +270,7 @@ func TestPanic(t *testing.T) {
 	p.remains(t, id)
 }
 
-// TestReader has contents that cannot be read or stored. The reason is kept, and no file.
+// TestReader uploads contents that cannot be read or stored. The reason must be stored, and no file may be left.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	s := site{dir: t.TempDir(), store: store.NewMemory()}
@@ -278,7 +278,7 @@ func TestReader(t *testing.T) {
 	full := s.start(t, func(o *onboarding.Options) { o.MinFree = 1 << 62 })
 	ctx, cancel := context.WithCancel(t.Context())
 	cases := map[string]struct {
-		ctx     context.Context //nolint:containedctx // of the case
+		ctx     context.Context //nolint:containedctx // context of the case
 		on      *process
 		content io.Reader
 		size    int64
@@ -318,12 +318,12 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// endless is a content without end.
+// endless is an endless content.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestUse creates instances while a package is disabled and deleted. No instance is left without its package.
+// TestUse creates instances while a package is disabled and deleted. No instance may lose its package.
 func TestUse(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {
@@ -374,7 +374,8 @@ func TestUse(t *testing.T) {
 	})
 }
 
-// TestInstance opens the package of an instance that is DISABLED, and of an instance that a folder had before.
+// TestInstance opens the package of an instance while the package is DISABLED, and the package of an instance that was created with a
+// folder of packages.
 func TestInstance(t *testing.T) {
 	t.Parallel()
 	s := site{dir: t.TempDir(), store: store.NewMemory()}
@@ -410,7 +411,7 @@ func (f fstestPackages) Open(ctx context.Context, _, vnfdID, _ string) (*tosca.P
 	return tosca.OpenReader(ctx, bytes.NewReader(content), int64(len(content)))
 }
 
-// TestData merges userDefinedData.
+// TestData checks merging of userDefinedData.
 func TestData(t *testing.T) {
 	t.Parallel()
 	p := site{dir: t.TempDir(), store: store.NewMemory()}.start(t, nil)
@@ -430,7 +431,7 @@ func TestData(t *testing.T) {
 	wantError(t, "an unknown state", err, vnflcm.ErrInvalidRequest)
 }
 
-// TestMaxPackages creates packages side by side up to the most that a tenant can have.
+// TestMaxPackages concurrently creates as many packages as a tenant can have.
 func TestMaxPackages(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s site) {
@@ -467,7 +468,7 @@ func TestMaxPackages(t *testing.T) {
 	})
 }
 
-// readStore notes the ids of the packages that are read.
+// readStore records the ids of the packages that are read.
 type readStore struct {
 	store.Store
 	mu   sync.Mutex
@@ -494,7 +495,8 @@ func (s *readStore) List(ctx context.Context, q store.Query) ([]store.Record, er
 	return list, err
 }
 
-// TestListOfTenant lists the packages of a tenant page by page. It reads no package of another tenant: its time does not depend on them.
+// TestListOfTenant checks that listing the packages of a tenant reads no packages of other tenants, so that its time does not depend on
+// them.
 func TestListOfTenant(t *testing.T) {
 	t.Parallel()
 	reads := &readStore{Store: store.NewMemory(), read: map[string]bool{}}
@@ -530,7 +532,7 @@ func TestListOfTenant(t *testing.T) {
 	}
 }
 
-// TestFolder refuses a folder of another Store, and a folder that has lost its mark.
+// TestFolder checks that the folder of another Store, and a folder without its mark, are refused.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	s := site{dir: t.TempDir(), store: store.NewMemory()}
@@ -545,7 +547,7 @@ func TestFolder(t *testing.T) {
 	s.idle(t, nil)
 }
 
-// TestFeed has the changes of a package.
+// TestFeed checks the changes of a package in the feed.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	p := site{dir: t.TempDir(), store: store.NewMemory()}.start(t, nil)
@@ -563,7 +565,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestMany has 20 clients upload packages side by side to two processes.
+// TestMany uploads packages with 20 concurrent clients to two processes.
 func TestMany(t *testing.T) {
 	t.Parallel()
 	each := 10
