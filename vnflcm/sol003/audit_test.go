@@ -26,7 +26,7 @@ import (
 type records struct {
 	mu   sync.Mutex
 	list []sol003.AuditRecord
-	err  error // that add returns
+	err  error // error that add returns
 }
 
 func (r *records) add(_ context.Context, record sol003.AuditRecord) error {
@@ -44,7 +44,7 @@ func (r *records) take() []sol003.AuditRecord {
 	return list
 }
 
-// identify reads the sender of a request of a test from its header.
+// identify reads the sender of a request from headers that the tests set.
 func identify(r *http.Request) (sol003.Principal, error) {
 	who := sol003.Principal{Name: r.Header.Get("X-Name"), Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}
 	switch r.Header.Get("Authorization") {
@@ -58,7 +58,7 @@ func identify(r *http.Request) (sol003.Principal, error) {
 	return sol003.Principal{}, errors.New("no such token: " + r.Header.Get("Authorization"))
 }
 
-// newAudited starts a VNFM that keeps audit records.
+// newAudited starts a VNFM that writes audit records.
 func newAudited(t *testing.T, to *records) *vnfm {
 	t.Helper()
 	return newVNFMWith(t, nil, sol003.Options{Authorize: identify, Audit: to.add}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
@@ -99,7 +99,7 @@ func TestAudit(t *testing.T) {
 		method, uri, body string
 		header            []string
 		status            int
-		want              *sol003.AuditRecord // but for the method, the status, and a path that is equal; nil: none
+		want              *sol003.AuditRecord // without the method, the status, and an equal path; nil: no record
 	}{
 		{"GET", instance, "", nil, 200, nil},
 		{"GET", instances + "/" + unknown, "", nil, 404, nil},
@@ -141,7 +141,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditOfVIMs: the records of the registry of VIMs have codes and what was created, as those of other resources.
+// TestAuditOfVIMs checks that audit records of the registry of VIMs have codes and created resources, like records of other resources.
 func TestAuditOfVIMs(t *testing.T) {
 	t.Parallel()
 	kept := &records{}
@@ -175,7 +175,7 @@ func TestAuditOfVIMs(t *testing.T) {
 	}
 }
 
-// TestAuditTexts: names of senders are bounded, and cannot move the cursor of a terminal.
+// TestAuditTexts checks that names of senders are limited in length and contain no control characters for terminals.
 func TestAuditTexts(t *testing.T) {
 	t.Parallel()
 	kept := &records{}
@@ -191,7 +191,7 @@ func TestAuditTexts(t *testing.T) {
 	}
 }
 
-// TestAuditHasNoSecrets looks for secrets of bodies, headers and queries in the records, in every form that a record has.
+// TestAuditHasNoSecrets searches the records, in every form, for secrets of bodies, headers and queries.
 func TestAuditHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	kept := &records{}
@@ -229,7 +229,7 @@ func TestAuditHasNoSecrets(t *testing.T) {
 	}
 }
 
-// TestAuditFails: a record that cannot be written is logged, and the request is answered.
+// TestAuditFails checks that a record that cannot be written is logged, and that the request is answered.
 func TestAuditFails(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -254,12 +254,12 @@ func TestAuditFails(t *testing.T) {
 	}
 }
 
-// panicking is a Manager with a fault of programming.
+// panicking is a Manager that panics.
 type panicking struct{ sol003.Manager }
 
 func (panicking) Delete(context.Context, string, string) error { panic("out of range") }
 
-// TestAuditOfPanics: a request that ends in a panic has a record, and the panic reaches the server.
+// TestAuditOfPanics checks that a request that ends in a panic has a record, and that the panic reaches the server.
 func TestAuditOfPanics(t *testing.T) {
 	t.Parallel()
 	kept := &records{}
@@ -278,7 +278,7 @@ func TestAuditOfPanics(t *testing.T) {
 	}
 }
 
-// TestAuditOfManyClients: each of many requests at once has one whole record in the log.
+// TestAuditOfManyClients checks that each of many concurrent requests has one complete record in the log.
 func TestAuditOfManyClients(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -52,7 +52,7 @@ func (a *authority) client(name string, until time.Time) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// TestClientCertificates has clients with several certificates connect to a server with TLS.
+// TestClientCertificates connects clients with different certificates to a server with TLS.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	handler, err := sol003.NewHandler(&failing{}, sol003.Options{
@@ -68,7 +68,7 @@ func TestClientCertificates(t *testing.T) {
 		server.StartTLS()
 		for name, c := range map[string]struct {
 			certificate []tls.Certificate
-			want        int // if the server verifies
+			want        int // status if the server verifies certificates
 		}{
 			"known":   {[]tls.Certificate{trusted.client("nfvo", hour)}, 200},
 			"other":   {[]tls.Certificate{trusted.client("other", hour)}, 403},
@@ -89,7 +89,7 @@ func TestClientCertificates(t *testing.T) {
 			want := c.want
 			switch {
 			case mode == tls.RequestClientCert:
-				want = 401 // nothing has verified the certificate
+				want = 401 // the certificate was not verified
 			case mode == tls.RequireAndVerifyClientCert && c.certificate == nil:
 				want = 0
 			}

@@ -37,9 +37,9 @@ func mustBench(b *testing.B, err error) {
 	}
 }
 
-// BenchmarkSOL003 has 200 clients read documents, of which every twentieth request starts an operation instead, from a VNFM
-// with 10,000 operations (VNFKIT_BENCH_OPERATIONS) in SQLite. It measures beside a bare handler that returns a constant as
-// large as the document of an operation, and beside hostile clients: 50 that send a body slowly, 4 that send 100 MB each.
+// BenchmarkSOL003 measures 200 clients that read documents from a VNFM with 10,000 operations (VNFKIT_BENCH_OPERATIONS) in SQLite. Every
+// twentieth request starts an operation instead. For comparison it measures a bare handler that returns a constant as large as the
+// document of an operation, and the VNFM with hostile clients: 50 that send a body slowly, 4 that send 100 MB each.
 func BenchmarkSOL003(b *testing.B) {
 	s := newBenchSite(b, sqliteStore(b))
 	constant := bytes.Repeat([]byte("x"), 700)
@@ -56,8 +56,8 @@ func BenchmarkSOL003(b *testing.B) {
 	})
 }
 
-// BenchmarkSOL003Lists measures heals alone, and beside 50 clients that list 10,000 operations (VNFKIT_BENCH_OPERATIONS) by a filter
-// without an index, again and again. Both are measured in one run: the ratio is what lists cost the engine.
+// BenchmarkSOL003Lists measures heals alone, and heals beside 50 clients that repeatedly list 10,000 operations (VNFKIT_BENCH_OPERATIONS)
+// with a filter without an index. It measures both in one run, so that the ratio shows the cost of lists for operations.
 func BenchmarkSOL003Lists(b *testing.B) {
 	for name, open := range map[string]func(*testing.B) store.Store{"sqlite": sqliteStore, "postgres": postgresStore} {
 		b.Run(name, func(b *testing.B) {
@@ -82,8 +82,8 @@ func postgresStore(b *testing.B) store.Store {
 	return store
 }
 
-// healBesideLists heals b.N times alone and b.N times beside the clients, in rounds of 50, because a machine is faster at some times
-// than at others. It reports the medians.
+// healBesideLists heals b.N times alone and b.N times beside the clients, in alternating rounds of 50, because the speed of a machine
+// varies. It reports the medians.
 func (s *benchSite) healBesideLists(b *testing.B) {
 	var alone, beside []time.Duration
 	for n := b.N; n > 0; n -= 50 {
@@ -102,7 +102,7 @@ func (s *benchSite) healBesideLists(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// heal returns how long each of n heals takes, from the request to the end of the operation.
+// heal returns the durations of n heals, from the request to the end of the operation.
 func (s *benchSite) heal(b *testing.B, n int) []time.Duration {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -135,7 +135,7 @@ func (s *benchSite) operate(b *testing.B, instance, task, body string) {
 	}
 }
 
-// list starts 50 clients that list, until stop is called. A client that is refused with 503 tries again at once.
+// list starts 50 clients that list operations until stop is called. A client retries at once after status 503.
 func (s *benchSite) list(b *testing.B) (stop func()) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
@@ -218,7 +218,7 @@ func newBenchSite(b *testing.B, store store.Store) *benchSite {
 	return s
 }
 
-// eachClient does the work of all clients side by side.
+// eachClient runs the work of all clients concurrently.
 func eachClient(work func(client int)) {
 	var wg sync.WaitGroup
 	for client := range benchClients {
@@ -227,7 +227,7 @@ func eachClient(work func(client int)) {
 	wg.Wait()
 }
 
-// measure sends b.N requests and reports how long reads take.
+// measure sends b.N requests and reports the durations of reads.
 func (s *benchSite) measure(b *testing.B, server *httptest.Server) {
 	took := make([][]time.Duration, benchClients)
 	var left, started atomic.Int64
@@ -258,7 +258,7 @@ func (s *benchSite) measure(b *testing.B, server *httptest.Server) {
 	b.ReportMetric(float64(started.Load())/b.Elapsed().Seconds(), "operations/s")
 }
 
-// read returns what a client reads: an instance, an operation, or the operations of an instance that have not ended.
+// read returns the URI that a client reads: an instance, an operation, or the active operations of an instance.
 func (s *benchSite) read(client int, n int64) string {
 	switch n % 3 {
 	case 0:

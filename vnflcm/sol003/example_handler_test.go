@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// A VNFM whose infrastructure driver has nothing to do. A client creates a VNF instance and instantiates it.
+// The program serves a VNFM whose infrastructure driver does nothing. A client creates a VNF instance and instantiates it.
 func ExampleNewHandler() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "packages")
@@ -94,7 +94,7 @@ topology_template:
         vnfm_info: ['0:vnfkit'], flavour_id: small, flavour_description: no machines}
 `)}}
 
-// nothing is an infrastructure driver that has nothing to do.
+// nothing is an infrastructure driver that does nothing.
 type nothing struct{}
 
 func (nothing) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// An instance as version 2 of the API shows it: a connection is found by its id, and its password is not shown.
+// MarshalInstanceV2 returns the document of version 2 of the API: connections are a map by id, and passwords are masked.
 func ExampleMarshalInstanceV2() {
 	access, err := vnflcm.ParseParams([]byte(`{"username": "tenant", "password": "s3cret"}`))
 	if err != nil {

@@ -16,7 +16,7 @@ func Routes(o Options) (list []string) {
 	return list
 }
 
-// ConvertVIM converts a body for a VIM, and returns the document of the result. registered is the type of the VIM, "" for a new one.
+// ConvertVIM converts a body for a VIM, and returns the document of the result. registered is the type of the VIM, "" for a new VIM.
 func ConvertVIM(text, registered string) (any, error) {
 	var req vimRequest
 	if _, err := vnflcm.DecodeRequest([]byte(text), &req); err != nil || req.VIM == nil {

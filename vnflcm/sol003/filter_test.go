@@ -66,7 +66,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// FuzzParseFilter looks for filters that crash, and for ones that are read as something else after String.
+// FuzzParseFilter checks that no filter makes ParseFilter panic, and that String returns a text that ParseFilter reads as the same filter.
 func FuzzParseFilter(f *testing.F) {
 	for _, seed := range []string{"(eq,id,1)", "(in,a/b,'x,''y',z);(neq,c,d)", "((eq,a,b);(eq,c,d))", "eq,a,b;cont,c,d", "(eq,a,'", "(((((", "(eq,a,b;c)"} {
 		f.Add(seed)

@@ -28,7 +28,7 @@ import (
 
 var versions = []string{"v1", "v2"}
 
-// TestLife drives a VNF through its life in both versions of the API.
+// TestLife runs all operations of a VNF in both versions of the API.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	for _, api := range versions {
@@ -120,7 +120,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestFailedOperations drives the tasks of operations.
+// TestFailedOperations checks the tasks of failed operations.
 func TestFailedOperations(t *testing.T) {
 	t.Parallel()
 	for _, api := range versions {
@@ -185,7 +185,7 @@ func TestFailedOperations(t *testing.T) {
 	}
 }
 
-// TestPreconditions reads and modifies under entity tags.
+// TestPreconditions checks reading and modifying with entity tags.
 func TestPreconditions(t *testing.T) {
 	t.Parallel()
 	for _, api := range versions {
@@ -198,7 +198,7 @@ func TestPreconditions(t *testing.T) {
 		x.send("GET", uri, "", 304, "If-None-Match", `W/"x", `+tag)
 		x.send("GET", uri, "", 200, "If-None-Match", `"x"`)
 		x.send("GET", uri, "", 304, "If-None-Match", "W/"+tag)
-		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", "W/"+tag) // a strong comparison
+		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", "W/"+tag) // If-Match needs a strong comparison
 		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", `"`+api+`-999"`)
 		other := strings.Replace(tag, api, "v9", 1)
 		x.send("PATCH", uri, `{"vnfInstanceName":"a"}`, 412, "If-Match", other)
@@ -266,7 +266,7 @@ func (m *changedAfterGet) Get(ctx context.Context, id string) (*vnflcm.VnfInstan
 	return instance, err
 }
 
-// TestMethods asks every path for every method.
+// TestMethods sends every method to every path.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{
@@ -294,7 +294,7 @@ func TestMethods(t *testing.T) {
 				case !is && methods != "":
 					want = 405
 				case method == "POST" && (path == "vnf_instances" || path == "subscriptions"):
-					want = 422 // no such VNFD, no callbackUri
+					want = 422 // unknown VNFD, or no callbackUri
 				case is && (path == "vnf_instances" || path == "vnf_lcm_op_occs" || path == "api_versions" || path == "subscriptions"):
 					want = 200
 				}
@@ -319,15 +319,15 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// subscribable lets a VNFM have subscriptions. It sends no notifications.
+// subscribable configures a VNFM with subscriptions that sends no notifications.
 func subscribable(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
 	options.Subscriptions = notify.New(m, notify.Options{})
 	return m
 }
 
-// TestEveryStatus has every kind of resource answer with the statuses that do not depend on the Manager. TestMethods has 404
-// and 405, TestFaults 409 and 422, TestFailures 500, 503 and 504, TestPreconditions 304 and 412. Statuses of the standard that the
-// handler never answers with are 416 and 429, since it has no ranges and no limit of requests.
+// TestEveryStatus checks the statuses that do not depend on the Manager for every kind of resource. TestMethods checks 404 and 405,
+// TestFaults 409 and 422, TestFailures 500, 503 and 504, TestPreconditions 304 and 412. The handler never returns the statuses 416 and 429
+// of the standard, because it supports no ranges and does not limit the rate of requests.
 func TestEveryStatus(t *testing.T) {
 	t.Parallel()
 	x := newVNFMWith(t, nil, sol003.Options{MaxBody: 1000, Authorize: func(r *http.Request) (sol003.Principal, error) {
@@ -350,7 +350,7 @@ func TestEveryStatus(t *testing.T) {
 				}
 				task := resource[strings.LastIndex(resource, "/")+1:]
 				if method == "GET" || method == "DELETE" || task == "retry" || task == "rollback" || task == "fail" {
-					continue // no body
+					continue // requests without a body
 				}
 				x.send(method, uri, "{}", 415, "Content-Type", "text/plain")
 				x.send(method, uri, "{", 400)
@@ -364,7 +364,7 @@ func TestEveryStatus(t *testing.T) {
 
 func sorted(words string) []string { return slices.Sorted(slices.Values(strings.Fields(words))) }
 
-// TestNegotiation sends the headers of good and of bad clients.
+// TestNegotiation sends valid and invalid headers.
 func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
@@ -377,7 +377,7 @@ func TestNegotiation(t *testing.T) {
 		"application/json;q=0, */*": 406, "application/json;q=x": 406, "application/*, text/html": 200, "nonsense": 406} {
 		x.send("GET", list, "", want, "Accept", accept)
 	}
-	// As Tacker's client asks.
+	// These are the headers of Tacker's client.
 	x.send("GET", "/vnflcm/v1/api_versions", "", 200, "Version", "2.0.0")
 	patched := x.send("PATCH", x.create("v1"), `{"vnfInstanceName":"a"}`, 202, "Content-Type", "application/merge-patch+json", "Accept", "application/merge-patch+json")
 	x.await(patched.Header.Get("Location"), vnflcm.Completed)
@@ -400,7 +400,7 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestFaults sends requests with faults: the answer names every fault, and no value that may be secret.
+// TestFaults sends requests with faults. The answer must name every fault and must not contain a value that may be secret.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, api := range versions {
@@ -459,7 +459,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestHostileBodies sends what no client sends by accident.
+// TestHostileBodies sends bodies that are meant to exhaust the server.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{MaxBody: 1 << 20})
@@ -502,12 +502,12 @@ func TestHostileBodies(t *testing.T) {
 	}()
 	_, err = stop.Write([]byte("{"))
 	must(t, err)
-	x.send("GET", uri, "", 200) // others are served meanwhile
+	x.send("GET", uri, "", 200) // other requests are served meanwhile
 	must(t, stop.CloseWithError(errors.New("the client gives up")))
 	<-ended
 }
 
-// TestManyFaults sends small requests with many faults: neither the answer nor the time that it takes is large.
+// TestManyFaults sends small requests with many faults. Neither the size nor the time of the answer may be large.
 func TestManyFaults(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
@@ -545,7 +545,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// writes is an answer that keeps the size of each write.
+// writes is an answer that records the size of each write.
 type writes struct {
 	*httptest.ResponseRecorder
 	sizes []int
@@ -556,7 +556,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// TestListsAreStreamed: a list is never in memory as a whole.
+// TestListsAreStreamed checks that the handler writes a list in parts and not as a whole.
 func TestListsAreStreamed(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
@@ -577,7 +577,7 @@ func TestListsAreStreamed(t *testing.T) {
 	}
 }
 
-// TestLists pages, filters and selects.
+// TestLists checks pages, filters and attribute selectors.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	for _, api := range versions {
@@ -699,7 +699,7 @@ func keys(o object) []string {
 	return out
 }
 
-// TestLog reads all that the handler logs.
+// TestLog checks all messages that the handler logs.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -711,7 +711,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWarning: the answer names attributes that have no effect, and no values.
+// TestWarning checks that the answer names attributes without effect, and does not contain their values.
 func TestWarning(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
@@ -770,7 +770,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestRequestWithoutHost: HTTP/1.0 does not require a Host, and Location has an address nevertheless.
+// TestRequestWithoutHost checks that Location has an address even without the header Host, which HTTP/1.0 does not require.
 func TestRequestWithoutHost(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
@@ -785,7 +785,7 @@ func TestRequestWithoutHost(t *testing.T) {
 	}
 }
 
-// TestStoreIsNotNamed: an answer tells nothing of the store, and the log does.
+// TestStoreIsNotNamed checks that the error of the store is in the log and not in the answer.
 func TestStoreIsNotNamed(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -24,11 +24,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// foreign is what a route names of another tenant.
+// foreign is the kind of resource of another tenant to which a route refers.
 type foreign int
 
 const (
-	common foreign = iota // the answer is the same for everyone
+	common foreign = iota // the answer is the same for all tenants
 	list
 	instance
 	operation
@@ -36,11 +36,11 @@ const (
 	vim
 	vims     // a list without the parameters of SOL003
 	pack     // a VNF package
-	vnfd     // the id of the VNFD of one
-	creation // of a document, whose body may name what belongs to another tenant
+	vnfd     // the id of the VNFD of a package
+	creation // the creation of a document; its body may refer to resources of another tenant
 )
 
-// isolation has a row for every route: what the path names, and a body that is valid.
+// isolation has a row for every route: the kind of resource in the path, and a valid body.
 var isolation = map[string]struct {
 	names foreign
 	body  string
@@ -122,19 +122,19 @@ var isolation = map[string]struct {
 	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/artifacts/{path...}": {names: vnfd},
 }
 
-// own are the things of one tenant.
+// own are the resources of one tenant.
 type own struct {
 	tenant                string
-	instances, operations []string // ids; the last operation is FAILED_TEMP
+	instances, operations []string // ids; the last operation is in FAILED_TEMP
 	subscriptions         []string
-	packages              []string // the first one is ONBOARDED, the second one CREATED
+	packages              []string // first a package in the state ONBOARDED, then one in CREATED
 	vim, vnfd             string
 	packed                string // the id of the VNFD of the first package
 	notifications         *subscriber
 	documents             map[string]string // the document at each URI
 }
 
-// tenants are a VNFM with two tenants.
+// tenants is a VNFM with two tenants.
 type tenants struct {
 	*vnfm
 	options sol003.Options
@@ -142,7 +142,7 @@ type tenants struct {
 	a, b    *own
 }
 
-// rowsOf returns the row of each route in a table that has one row for both versions. It is an error of the test if a route has no row.
+// rowsOf returns the row of each route in a table that has one row for both versions. It fails the test if a route has no row.
 func rowsOf[R any](t *testing.T, o sol003.Options, table map[string]R) map[string]R {
 	t.Helper()
 	rows, used := map[string]R{}, map[string]bool{}
@@ -168,7 +168,7 @@ func rowsOf[R any](t *testing.T, o sol003.Options, table map[string]R) map[strin
 	return rows
 }
 
-// readCounter is a Store that counts the reads of records that requests name.
+// readCounter is a Store that records the reads of records that requests refer to.
 type readCounter struct {
 	store.Store
 	mu   sync.Mutex
@@ -193,7 +193,7 @@ func (s *readCounter) take() []string {
 	return read
 }
 
-// newTenants starts a VNFM for two tenants. If it sends notifications, records are read besides those that requests name.
+// newTenants starts a VNFM for two tenants. If sends is set, it sends notifications, and reads further records for them.
 func newTenants(t *testing.T, sends bool) *tenants {
 	t.Helper()
 	x := &tenants{reads: &readCounter{Store: store.NewMemory()}}
@@ -233,7 +233,7 @@ func newTenants(t *testing.T, sends bool) *tenants {
 	return x
 }
 
-// fill makes what a tenant has.
+// fill creates the resources of a tenant.
 func (x *tenants) fill(o *own) {
 	x.t.Helper()
 	as := []string{"X-Tenant", o.tenant}
@@ -263,7 +263,7 @@ func (x *tenants) fill(o *own) {
 			x.cloud.setFault(vnflcm.OpInstantiate, errors.New("no capacity for "+o.tenant))
 		}
 		started := x.send("POST", instance+"/instantiate", `{"flavourId":"simple","vimConnectionInfo":[{"vimId":"`+o.vim+`"}]}`, 202, as...).Header.Get("Location")
-		x.await(started, state) // by the operator
+		x.await(started, state) // reads as the operator
 		x.cloud.setFault(vnflcm.OpInstantiate, nil)
 		o.operations = append(o.operations, id(started))
 	}
@@ -284,7 +284,7 @@ func (x *tenants) read(o *own) map[string]string {
 	return out
 }
 
-// secrets are texts that only the tenant may see.
+// secrets returns the texts that only the tenant may see.
 func (o *own) secrets() []string {
 	return slices.Concat(o.instances, o.operations, o.subscriptions, o.packages, []string{o.tenant, o.vim, o.vnfd, o.packed, o.notifications.URL})
 }
@@ -304,7 +304,7 @@ func (x *tenants) as(tenant, method, uri, body string, header http.Header) strin
 	return fmt.Sprint(response.Status, " ", response.Header, " ", string(answer))
 }
 
-// headers are those that requests are sent with, one after the other.
+// headers returns the headers with which the tests repeat each request.
 func headers() []http.Header {
 	return []http.Header{
 		{"Content-Type": {"application/json"}}, {"Content-Type": {"application/json"}, "If-Match": {"*"}}, {"Content-Type": {"application/json"}, "If-Match": {`"v2-1"`}},
@@ -313,8 +313,8 @@ func headers() []http.Header {
 	}
 }
 
-// TestIsolation has two tenants try every route on what belongs to the other one. A foreign id is answered as an unknown one, byte for byte
-// and after as many reads of records.
+// TestIsolation sends requests of two tenants to every route with ids of the other tenant. The answer must equal the answer for an unknown
+// id byte for byte, and must take the same number of reads of records.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	x := newTenants(t, false)
@@ -331,7 +331,7 @@ func TestIsolation(t *testing.T) {
 				x.wantNoVIMs(who, other, pattern)
 			case instance, operation, subscription, pack, vnfd, vim:
 				x.wantUnknown(who, other, method, pattern, row.names, row.body)
-			case creation: // see the other tests
+			case creation: // TestIsolationInBodies checks bodies
 			}
 		}
 	}
@@ -351,7 +351,7 @@ func (x *tenants) wantNothingOf(other *own, what, answer string) {
 	}
 }
 
-// wantUnknown compares the answers for a foreign id with those for an unknown one.
+// wantUnknown compares the answers for an id of the other tenant with the answers for an unknown id.
 func (x *tenants) wantUnknown(who, other *own, method, pattern string, names foreign, body string) {
 	x.t.Helper()
 	const unknown = "00000000-0000-4000-8000-ffffffffffff"
@@ -386,7 +386,7 @@ func (x *tenants) wantNoVIMs(who, other *own, uri string) {
 	}
 }
 
-// wantNoItems reads a list in every way, also with the marker of the other tenant.
+// wantNoItems reads a list with all parameters, also with the marker of the other tenant.
 func (x *tenants) wantNoItems(who, other *own, uri string) {
 	x.t.Helper()
 	queries := []string{"", "?all_fields", "?filter=(eq,id," + other.instances[0] + ")", "?filter=(in,id," + strings.Join(other.secrets(), ",") + ")"}
@@ -404,7 +404,7 @@ func (x *tenants) wantNoItems(who, other *own, uri string) {
 		seen := 0
 		for next := uri + query; next != ""; seen++ {
 			page := x.send("GET", next, "", 200, "X-Tenant", who.tenant)
-			// A request may name what its sender does not see, and the URI of the next page repeats the request.
+			// The URI of the next page repeats the parameters of the request, which may contain texts of the other tenant.
 			x.wantNothingOf(other, "GET "+next, page.body)
 			if query == "" {
 				x.wantNothingOf(other, "GET "+next, fmt.Sprint(page.Header))
@@ -416,7 +416,7 @@ func (x *tenants) wantNoItems(who, other *own, uri string) {
 	}
 }
 
-// TestIsolationInBodies has bodies name what belongs to another tenant.
+// TestIsolationInBodies sends bodies that refer to resources of another tenant.
 func TestIsolationInBodies(t *testing.T) {
 	t.Parallel()
 	x := newTenants(t, false)
@@ -463,7 +463,7 @@ func TestIsolationInBodies(t *testing.T) {
 	}
 }
 
-// TestIsolationOfNotifications: a subscriber gets notifications of its tenant only, whatever its filter names.
+// TestIsolationOfNotifications checks that a subscriber gets only notifications of its tenant, whatever its filter contains.
 func TestIsolationOfNotifications(t *testing.T) {
 	t.Parallel()
 	x := newTenants(t, true)
@@ -496,12 +496,12 @@ func TestIsolationOfNotifications(t *testing.T) {
 		}
 		from.mu.Unlock()
 	}
-	// The subscription of another tenant is no reason not to make an equal one.
+	// A tenant can create a subscription that equals a subscription of another tenant.
 	again := x.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+x.a.notifications.URL+`/one"}`, 201, "X-Tenant", x.b.tenant)
 	x.wantNothingOf(&own{tenant: x.a.tenant, notifications: curious, subscriptions: x.a.subscriptions, vim: x.a.vim, vnfd: x.a.vnfd, packed: x.a.packed}, "a subscription", again.body)
 }
 
-// TestMostSubscriptions: each tenant can have 100 subscriptions, also when other tenants have more.
+// TestMostSubscriptions checks that each tenant can have 100 subscriptions, whatever the number of other tenants' subscriptions is.
 func TestMostSubscriptions(t *testing.T) {
 	t.Parallel()
 	nfvo := newSubscriber(t, nil)

@@ -34,8 +34,8 @@ func (keeper) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Do(ctx, op, "renew", "", func(context.Context) error { return nil })
 }
 
-// kept makes the toy a VNF whose VNFD names the keeper for a hook.
-func kept(t *testing.T) func(*vnflcm.Config) {
+// withKeeper configures a VNF whose VNFD names the keeper for a hook.
+func withKeeper(t *testing.T) func(*vnflcm.Config) {
 	t.Helper()
 	dir, files := t.TempDir(), maps.Clone(toyPackage)
 	const definitions = "Definitions/simple.yaml"
@@ -48,10 +48,10 @@ func kept(t *testing.T) func(*vnflcm.Config) {
 	}
 }
 
-// TestMaintenance: a maintenance task is answered with the URI of its occurrence, which both versions show as MODIFY_INFO.
+// TestMaintenance checks that the answer to a maintenance task has the URI of its occurrence, which is MODIFY_INFO in both versions.
 func TestMaintenance(t *testing.T) {
 	t.Parallel()
-	x := newVNFM(t, kept(t), sol003.Options{})
+	x := newVNFM(t, withKeeper(t), sol003.Options{})
 	uri := x.running("v1")
 	task := "/maintenance/v1/vnf_instances/" + uri[strings.LastIndex(uri, "/")+1:] + "/renew_certificates"
 	a := x.send("POST", task, `{"additionalParams":{"password":"`+canary+`"}}`, 202)
@@ -81,10 +81,11 @@ func (keeper) Certificates(_ context.Context, op *vnflcm.Operation) (out []vnflc
 	return append(out, vnflcm.Certificate{Name: "<ca>", NotAfter: time.Date(2040, 1, 2, 3, 4, 5, 0, time.UTC), IsCA: true}), errors.New("some are missing")
 }
 
-// TestCertificates: the resource has what was read last, without asking a machine, for senders who may use the instance.
+// TestCertificates checks that the resource contains the certificates that were read last, without a connection to a machine, and only for
+// senders who may use the instance.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	x := newVNFM(t, kept(t), sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+	x := newVNFM(t, withKeeper(t), sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		if r.Header.Get("X-Tenant") == "" {
 			return sol003.Principal{}, errors.New("unknown")
 		}
@@ -121,10 +122,10 @@ func TestCertificates(t *testing.T) {
 	x.send("GET", "/maintenance/v1/vnf_instances/none/certificates", "", 404, "X-Tenant", "a")
 }
 
-// TestMaintenanceRefused: a task is refused as other tasks are, and its preview too.
+// TestMaintenanceRefused checks that a maintenance task and its preview are refused with the same errors as other tasks.
 func TestMaintenanceRefused(t *testing.T) {
 	t.Parallel()
-	x := newVNFM(t, kept(t), sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+	x := newVNFM(t, withKeeper(t), sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		if r.Header.Get("X-Tenant") == "" {
 			return sol003.Principal{}, errors.New("unknown")
 		}

@@ -40,8 +40,9 @@ const (
 	toldInsideStep = "told INSTANTIATE PROCESSING"
 )
 
-// moments returns all moments at which the VNFM dies: an operation has changed to a state and the VNFM sends no more, the
-// subscriber gets a notification and does not record it, and those inside a step. Unless VNFKIT_FULL is set, there is one of the first two for each state.
+// moments returns all moments at which the VNFM dies: an operation has changed to a state and the VNFM has sent no notification of it; the
+// subscriber gets a notification and does not record it; and the moments inside a step. Unless VNFKIT_FULL is set, it returns only one of
+// the first two for each state.
 func moments() []string {
 	out := []string{"told CreationNotification", "told DeletionNotification", insideStep, toldInsideStep}
 	for i, state := range []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.Completed, vnflcm.FailedTemp, vnflcm.RollingBack, vnflcm.RolledBack, vnflcm.Failed} {
@@ -54,13 +55,13 @@ func moments() []string {
 	return out
 }
 
-// openVNFM opens the VNFM whose state is in a folder.
+// openVNFM starts the VNFM whose state is in a folder.
 func openVNFM(t *testing.T, dir string, change func(*vnflcm.Config)) (*vnflcm.Manager, *notify.Notifier, *cloud) {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	packages, err := os.MkdirTemp(dir, "packages-") //nolint:usetesting // a killed process leaves it: the folder is the test's
+	packages, err := os.MkdirTemp(dir, "packages-") //nolint:usetesting // a killed process leaves the folder, which belongs to the test
 	must(t, err)
 	m, c, err := newManager(t.Context(), packages, func(cfg *vnflcm.Config) {
 		cfg.Store, cfg.LeaseTTL = store, 500*time.Millisecond
@@ -86,8 +87,7 @@ func (c mortal) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	return c.cloud.Instantiate(ctx, op)
 }
 
-// TestVNFMProcess is the program of that process: it resumes what was cut off, makes instances and changes them until it is
-// killed.
+// TestVNFMProcess is the program of the process. It resumes interrupted operations, and creates and changes instances until it is killed.
 func TestVNFMProcess(t *testing.T) {
 	dir, when := os.Getenv(killedDir), os.Getenv(killedWhen)
 	if dir == "" {
@@ -141,8 +141,8 @@ func TestVNFMProcess(t *testing.T) {
 	}
 }
 
-// TestNotificationsOfKilledVNFM kills a VNFM with SIGKILL at each of the moments. In the end the subscriber has been told of
-// every change in the feed, in its order, and the feed has every state of every operation.
+// TestNotificationsOfKilledVNFM kills a VNFM with SIGKILL at each of the moments. In the end the subscriber must have got a notification of
+// every change in the feed, in order, and the feed must have every state of every operation.
 func TestNotificationsOfKilledVNFM(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -157,7 +157,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 		nfvo.setAnswer(func(r *http.Request, d object) int {
 			told, ok := strings.CutPrefix(when, "told ")
 			if ok && r.Method == http.MethodPost && strings.HasSuffix(inShort([]object{d})[0], told) && process.Process.Kill() == nil {
-				return http.StatusServiceUnavailable // the subscriber does not record this one
+				return http.StatusServiceUnavailable // the subscriber does not record this notification
 			}
 			return http.StatusNoContent
 		})
@@ -192,7 +192,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 	t.Logf("%d changes of %d instances", len(changes), len(want))
 }
 
-// follows are the states that follow a state of an operation.
+// follows maps each state of an operation to the possible next states.
 var follows = map[vnflcm.OperationState][]vnflcm.OperationState{
 	"":                 {vnflcm.Starting},
 	vnflcm.Starting:    {vnflcm.Processing},
@@ -228,7 +228,7 @@ func checkStates(t *testing.T, m *vnflcm.Manager, changes []vnflcm.ChangeEntry) 
 	}
 }
 
-// whenQuiet returns all changes, when no operation is active any more.
+// whenQuiet waits until no operation is active, and returns all changes.
 func whenQuiet(ctx context.Context, m *vnflcm.Manager) (all []vnflcm.ChangeEntry, err error) {
 	active, err := m.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
 	if err != nil {
@@ -243,7 +243,7 @@ func whenQuiet(ctx context.Context, m *vnflcm.Manager) (all []vnflcm.ChangeEntry
 	return slices.DeleteFunc(all, func(c vnflcm.ChangeEntry) bool { return c.Kind == vnflcm.InstanceChanged }), err
 }
 
-// byInstance returns the ids of the notifications of each instance, in the order in which they first came.
+// byInstance returns the ids of the notifications of each instance, in the order of their first arrival.
 func (s *subscriber) byInstance() map[any][]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ const (
 	maxPackage = 32 << 20 // bytes
 )
 
-// binary is an artifact that is no text.
+// binary is an artifact that is not a text.
 var binary = bytes.Repeat([]byte{0, 0xff, 0xfe, 'x'}, 50<<10)
 
 // csarOf returns a CSAR of the toy package with a VNFD id, with a manifest and artifacts.
@@ -103,13 +103,13 @@ func (x *vnfm) runPackages() (stop func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-// newPackage makes a package and returns its URI.
+// newPackage creates a package and returns its URI.
 func (x *vnfm) newPackage(header ...string) string {
 	x.t.Helper()
 	return x.send("POST", pkgs1, `{}`, 201, header...).Header.Get("Location")
 }
 
-// upload sends a content and waits for a state of version 2.
+// upload uploads a content and waits until the package has a state of version 2.
 func (x *vnfm) upload(uri string, content []byte, want string, header ...string) answer {
 	x.t.Helper()
 	x.send("PUT", uri+"/package_content", string(content), 202, append(header, "Content-Type", "application/zip")...)
@@ -129,7 +129,7 @@ func (x *vnfm) awaitPackage(uri, want string, header ...string) answer {
 	}
 }
 
-// TestPackageLife takes a package through its life.
+// TestPackageLife creates, uploads, uses, disables and deletes a package.
 func TestPackageLife(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})
@@ -171,7 +171,7 @@ func TestPackageLife(t *testing.T) {
 	if diff := cmp.Diff(object{"operationalState": "DISABLED", "userDefinedData": object{"site": "north", "room": "2"}}, changed.object()); diff != "" {
 		t.Errorf("the modification:\n%s", diff)
 	}
-	x.send("PATCH", uri, `{"operationalState":"DISABLED"}`, 409) // already
+	x.send("PATCH", uri, `{"operationalState":"DISABLED"}`, 409) // the package is already DISABLED
 	x.send("DELETE", uri, "", 409)                               // IN_USE
 	x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+toyVNFD+`"}`, 422)
 	x.begin(instance+"/instantiate", instantiate, vnflcm.Completed) // the instance keeps its package
@@ -182,7 +182,7 @@ func TestPackageLife(t *testing.T) {
 	x.send("DELETE", uri, "", 404)
 }
 
-// TestPackageFailure: a faulty package says why, and can be uploaded again. Version 1 has no state ERROR.
+// TestPackageFailure checks that a faulty package has the reason of the failure and can be uploaded again. Version 1 has no state ERROR.
 func TestPackageFailure(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})
@@ -204,7 +204,7 @@ func TestPackageFailure(t *testing.T) {
 	x.send("PUT", pkgs1+"/unknown/package_content", "x", 404, "Content-Type", "application/zip")
 }
 
-// TestPackageFiles reads the files of a package in every way.
+// TestPackageFiles reads the files of a package with all requests for files.
 func TestPackageFiles(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})
@@ -243,7 +243,7 @@ func TestPackageFiles(t *testing.T) {
 				t.Errorf("HEAD: %d bytes", head.ContentLength)
 			}
 		}
-		x.send("GET", uri+"/artifacts/Files/license.txt", "", 200, "Accept", "application/json") // as Tacker's client
+		x.send("GET", uri+"/artifacts/Files/license.txt", "", 200, "Accept", "application/json") // the header of Tacker's client
 		for _, path := range []string{"/artifacts/Files/unnamed", "/artifacts/Files", "/artifacts/none", "/artifacts/..%2fFiles%2flicense.txt"} {
 			x.send("GET", uri+path, "", 404)
 		}
@@ -314,7 +314,7 @@ func wantZip(t *testing.T, a answer, want ...string) {
 		names = append(names, f.Name)
 		content, err := f.Open()
 		must(t, err)
-		_, err = io.Copy(io.Discard, content) //nolint:gosec // of the VNFM under test
+		_, err = io.Copy(io.Discard, content) //nolint:gosec // the archive is from the tested VNFM
 		must(t, err)
 	}
 	slices.Sort(names)
@@ -415,7 +415,7 @@ func TestUploadFromURI(t *testing.T) {
 	x.send("POST", uri+"/package_content/upload_from_uri", `{"addressInformation":"`+source.URL+`"}`, 409)
 }
 
-// TestSharedPackages: every tenant can read a package without tenant, and none can change it.
+// TestSharedPackages checks that every tenant can read a package without a tenant, and that no tenant can change it.
 func TestSharedPackages(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
@@ -437,13 +437,13 @@ func TestSharedPackages(t *testing.T) {
 	x.send("POST", uri+"/package_content/upload_from_uri", `{"addressInformation":"https://example.com/"}`, 403, as...)
 
 	own := x.newPackage(as...)
-	x.upload(own, csarOf(t, toyVNFD), "ONBOARDED", as...) // the same VNFD id
+	x.upload(own, csarOf(t, toyVNFD), "ONBOARDED", as...) // with the same VNFD id
 	if got := x.send("GET", "/vnfpkgm/v2/onboarded_vnf_packages/"+toyVNFD, "", 200, as...).object()["id"]; got != own[strings.LastIndex(own, "/")+1:] {
 		t.Errorf("the tenant's package is %v", got)
 	}
 }
 
-// TestNoVnfmInfo sends the notification of a package whose VNFD names no VNFM: vnfmInfo is a list.
+// TestNoVnfmInfo checks that vnfmInfo in a notification is an empty list, and not absent, if the VNFD names no VNFM.
 func TestNoVnfmInfo(t *testing.T) {
 	t.Parallel()
 	x := newOnboardingWith(t, sol003.Options{}, true)

@@ -12,7 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// TestPreview: a preview takes the body of the task in either version, says what the operation would do, and changes nothing.
+// TestPreview checks that a preview accepts the body of the task in both versions, returns the phases of the operation, and changes
+// nothing.
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{})
@@ -45,7 +46,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestPreviewRefused: a preview is refused as the task is.
+// TestPreviewRefused checks that a preview is refused with the same errors as the task.
 func TestPreviewRefused(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// neededRoles has a row for every route: the role that a request needs.
+// neededRoles maps every route to the role that a request needs.
 var neededRoles = map[string]sol003.Role{
 	"GET /vnflcm/api_versions":     sol003.RoleReader,
 	"GET /vnflcm/{v}/api_versions": sol003.RoleReader,
@@ -96,7 +96,7 @@ var neededRoles = map[string]sol003.Role{
 	"GET /vnfpkgm/{v}/onboarded_vnf_packages/{vnfdId}/artifacts/{path...}": sol003.RoleReader,
 }
 
-// TestRoles sends every request with every role. A request whose role does not suffice is answered before anything is looked up.
+// TestRoles sends every request with every role. A request with an insufficient role must be answered before any record is read.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	x := newTenants(t, false)
@@ -128,7 +128,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// withRole sends a request of tenant a, and returns the answer and which records were read.
+// withRole sends a request of tenant a, and returns the answer and the kinds of the records that were read.
 func (x *tenants) withRole(role sol003.Role, method, pattern, id string) string {
 	x.t.Helper()
 	x.reads.take()
@@ -136,7 +136,7 @@ func (x *tenants) withRole(role sol003.Role, method, pattern, id string) string 
 	return answer + fmt.Sprint(" reads ", x.reads.take())
 }
 
-// TestFindRole: the highest role counts, and a sender without any role is refused.
+// TestFindRole checks that the highest role is used, and that a sender without any role is refused.
 func TestFindRole(t *testing.T) {
 	t.Parallel()
 	known := map[string]sol003.Role{"member": sol003.RoleOperator, "reader": sol003.RoleReader, "admin": sol003.RoleAdmin, "typo": "opertor", "unset": ""}
@@ -154,7 +154,7 @@ func TestFindRole(t *testing.T) {
 	}
 }
 
-// TestRolesOfCertificates: as soon as one client has a role, every client needs one.
+// TestRolesOfCertificates checks that every client needs a role if the settings have a role for any client.
 func TestRolesOfCertificates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

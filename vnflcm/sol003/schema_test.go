@@ -23,7 +23,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// checker holds every answer against the schemas of ETSI.
+// checker validates every answer with the schemas of ETSI.
 type checker struct {
 	t       *testing.T
 	schemas map[string]*jsonschema.Schema
@@ -41,7 +41,7 @@ var documentSchemas = map[string]string{
 	"v1/subscriptions": "2.6.1/LccnSubscription.schema.json", "v2/subscriptions": "3.3.1/LccnSubscription.json",
 }
 
-// notificationSchemas are those of version 1. The OpenAPI definition of version 2 has none.
+// notificationSchemas are the schemas of version 1. The OpenAPI definition of version 2 has no schemas of notifications.
 var notificationSchemas = map[any]string{
 	"VnfLcmOperationOccurrenceNotification": "2.6.1/VnfLcmOperationOccurrenceNotification.schema.json",
 	"VnfIdentifierCreationNotification":     "2.6.1/VnfIdentifierCreationNotification.schema.json",
@@ -104,7 +104,7 @@ func compileSchema(file string, inList bool) (*jsonschema.Schema, error) {
 	return c.Compile(file)
 }
 
-// correct changes where the OpenAPI definition of SOL003 v3.3.1 deviates from the specification, which takes precedence: see
+// correct corrects the OpenAPI definition of SOL003 v3.3.1 where it deviates from the specification, which takes precedence over it: see
 // schema_test.go of package vnflcm.
 func correct(schema any) {
 	switch s := schema.(type) {
@@ -117,7 +117,8 @@ func correct(schema any) {
 		if properties["ipAddresses"] != nil {
 			delete(s, "oneOf")
 		}
-		// The definition requires one of several alternatives and misspells one. SOL003 v3.3.1 4.4.1.5 requires none.
+		// The definition requires one of several alternatives, of which one is misspelt. SOL003 v3.3.1 4.4.1.5 requires none of
+		// them.
 		if properties["vnfInstanceNames"] != nil {
 			delete(s, "anyOf")
 		}
@@ -130,8 +131,8 @@ func correct(schema any) {
 	}
 }
 
-// correctList changes where the schemas deviate from the specification for the items of a list: operationParams "may be
-// present according to the chosen attribute selector" there (SOL003 v2.6.1 5.5.2.13), and so may changedInfo.
+// correctList corrects the schemas for the items of a list: there operationParams "may be present according to the chosen attribute
+// selector" (SOL003 v2.6.1 5.5.2.13), and so may changedInfo.
 func correctList(schema any) {
 	s := schema.(object)
 	required, _ := s["required"].(array)
@@ -139,7 +140,7 @@ func correctList(schema any) {
 	delete(s, "oneOf")
 }
 
-// openAPI are the definitions of SOL003 v3.3.1, none without VNFKIT_CORPUS.
+// openAPI returns the definitions of SOL003 v3.3.1. Without VNFKIT_CORPUS it returns an empty map.
 var openAPI = sync.OnceValues(func() (map[string]routers.Router, error) {
 	corpus, out := os.Getenv("VNFKIT_CORPUS"), map[string]routers.Router{}
 	if corpus == "" {
@@ -170,7 +171,7 @@ var openAPI = sync.OnceValues(func() (map[string]routers.Router, error) {
 	return out, nil
 })
 
-// correctPackages changes where the definition of packages deviates from the specification: checksum is a structure (SOL003 v3.3.1
+// correctPackages corrects the definition of packages where it deviates from the specification: checksum is a structure (SOL003 v3.3.1
 // 10.5.2.2), vnfmInfo is a list, and a filter needs no attribute (10.5.3.4).
 func correctPackages(tree any) {
 	switch s := tree.(type) {
@@ -197,7 +198,7 @@ func correctPackages(tree any) {
 	}
 }
 
-// packageSchemas are those of SOL003 v2.6.1 for packages, none without VNFKIT_CORPUS.
+// packageSchemas returns the schemas of SOL003 v2.6.1 for packages. Without VNFKIT_CORPUS it returns an empty map.
 var packageSchemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	corpus, out := os.Getenv("VNFKIT_CORPUS"), map[string]*jsonschema.Schema{}
 	if corpus == "" {
@@ -243,7 +244,7 @@ func read(t *testing.T, response *http.Response) answer {
 	return a
 }
 
-// check holds an answer against the standard.
+// check compares an answer with the standard.
 func (x *checker) check(r *http.Request, a answer) {
 	x.t.Helper()
 	what := fmt.Sprintf("%s %s: %d", r.Method, r.URL, a.StatusCode)
@@ -330,8 +331,8 @@ func (x *checker) validate(fault func(string, ...any), file string, document any
 	}
 }
 
-// defined returns a request as the definition has it: it has no list of /vnf_packages, and its router matches no path of several segments
-// with {artifactPath}.
+// defined returns a request with a path that the definition has: it lacks the list of /vnf_packages, and its router does not match several
+// segments with {artifactPath}.
 func defined(r *http.Request) *http.Request {
 	out := r.Clone(r.Context())
 	if out.URL.Path == pkgs2 {
@@ -343,7 +344,7 @@ func defined(r *http.Request) *http.Request {
 	return out
 }
 
-// checkOpenAPI holds an answer of version 2 against the whole definition: paths, methods, statuses, headers, documents.
+// checkOpenAPI compares an answer of version 2 with the whole definition: paths, methods, statuses, headers and documents.
 func (x *checker) checkOpenAPI(definition routers.Router, fault func(string, ...any), r *http.Request, a answer) {
 	x.t.Helper()
 	route, params, err := definition.FindRoute(defined(r))
@@ -354,18 +355,18 @@ func (x *checker) checkOpenAPI(definition routers.Router, fault func(string, ...
 		return
 	}
 	if _, isList := a.tree.(array); isList {
-		return // the definition does not know selectors: correctList
+		return // the definition does not allow for selectors; correctList does
 	}
 	header := a.Header.Clone()
 	if a.StatusCode >= 400 {
-		// The definition has application/json. SOL013 v2.6.1 6.3 wants application/problem+json.
+		// The definition has application/json. SOL013 v2.6.1 6.3 requires application/problem+json.
 		header.Set("Content-Type", "application/json")
 	}
 	if r.Method == http.MethodPatch && a.StatusCode == http.StatusAccepted {
 		return // the definition has a document for a body that "shall be empty", as its text says
 	}
 	if route.Operation.Responses.Status(a.StatusCode) == nil {
-		if !slices.Contains([]int{304, 406, 412, 413, 414, 415, 422, 501}, a.StatusCode) { // SOL013 v2.6.1 6.4 has them for every resource
+		if !slices.Contains([]int{304, 406, 412, 413, 414, 415, 422, 501}, a.StatusCode) { // SOL013 v2.6.1 6.4 defines these statuses for every resource
 			fault("the definition has no such status")
 		}
 		return
@@ -373,7 +374,7 @@ func (x *checker) checkOpenAPI(definition routers.Router, fault func(string, ...
 	err = openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
 		Status:                 a.StatusCode, Header: header, Body: io.NopCloser(strings.NewReader(a.body)),
-		// Subscriptions are held against a schema that is corrected.
+		// Documents of subscriptions are validated with a corrected schema.
 		Options: &openapi3filter.Options{MultiError: true, ExcludeResponseBody: strings.Contains(r.URL.Path, "/subscriptions")},
 	})
 	if err != nil {

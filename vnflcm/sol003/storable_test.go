@@ -10,7 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 )
 
-// TestUnstorableTextPostgres: text that the database refuses is a fault of the request, or of a resource that does not exist.
+// TestUnstorableTextPostgres checks that a text that the database refuses leads to the error of an invalid request or of an unknown
+// resource.
 func TestUnstorableTextPostgres(t *testing.T) {
 	t.Parallel()
 	store, err := postgres.Open(t.Context(), pgtest.Start(t).NewDatabase(t), postgres.Options{})

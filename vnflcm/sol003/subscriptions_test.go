@@ -27,7 +27,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// subscriber is an NFVO that records notifications. It knows by their ids which ones come again.
+// subscriber is an NFVO that records notifications. It detects repeated notifications by their ids.
 type subscriber struct {
 	*httptest.Server
 	x *checker
@@ -40,7 +40,7 @@ type subscriber struct {
 	woken  chan struct{}                   // closed by the next notification
 }
 
-// newSubscriber starts an NFVO. change configures its server before it starts with TLS, nil: without.
+// newSubscriber starts an NFVO. change configures TLS of its server; nil starts the server without TLS.
 func newSubscriber(t *testing.T, change func(*tls.Config)) *subscriber {
 	t.Helper()
 	s := &subscriber{x: newChecker(t), seen: map[[2]any]bool{}, woken: make(chan struct{})}
@@ -96,7 +96,7 @@ func (s *subscriber) record(r *http.Request, document object, body string) {
 		fault("headers %v", r.Header)
 	} else if version == "1.3.0" {
 		s.x.validate(fault, notificationSchemas[document["notificationType"]], document)
-	} else if document["vnfPkgId"] != nil { // there is a schema of version 1 only, which fits version 2
+	} else if document["vnfPkgId"] != nil { // only version 1 has a schema, which also fits version 2
 		s.x.validate(fault, fmt.Sprint("vnfpkgm ", document["notificationType"]), document)
 	}
 	key := [2]any{document["subscriptionId"], document["id"]}
@@ -115,7 +115,7 @@ func (s *subscriber) setAnswer(answer func(*http.Request, object) int) {
 	s.answer = answer
 }
 
-// told waits for a number of notifications and returns them in short.
+// told waits for n notifications and returns a short text of each.
 func (s *subscriber) told(t *testing.T, n int) []string {
 	t.Helper()
 	deadline := time.After(patience)
@@ -145,7 +145,7 @@ func inShort(list []object) (out []string) {
 	return out
 }
 
-// newNotifyingVNFM starts a VNFM whose notifier calls loopback addresses, and sends.
+// newNotifyingVNFM starts a VNFM that sends notifications, also to loopback addresses.
 func newNotifyingVNFM(t *testing.T, o notify.Options, options sol003.Options) *vnfm {
 	t.Helper()
 	if o.Allow == nil {
@@ -159,7 +159,7 @@ func newNotifyingVNFM(t *testing.T, o notify.Options, options sol003.Options) *v
 	})
 }
 
-// send sends until the test ends.
+// send runs the notifier until the test ends.
 func send(t *testing.T, n *notify.Notifier) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -230,7 +230,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// TestDamagedSubscription: a subscription that cannot be read does not end the list of subscriptions.
+// TestDamagedSubscription checks that a list contains the other subscriptions if one cannot be read.
 func TestDamagedSubscription(t *testing.T) {
 	t.Parallel()
 	nfvo := newSubscriber(t, nil)
@@ -266,7 +266,7 @@ func TestDamagedSubscription(t *testing.T) {
 	must(t, m.Forget(t.Context(), "document", "subscription/"+all[1].ID))
 }
 
-// TestFaultySubscriptions sends requests that are refused, and looks for every fault in the answer.
+// TestFaultySubscriptions sends requests that must be refused, and checks that the answer has every fault.
 func TestFaultySubscriptions(t *testing.T) {
 	t.Parallel()
 	nfvo := newSubscriber(t, nil)
@@ -322,7 +322,7 @@ func TestFaultySubscriptions(t *testing.T) {
 	newVNFM(t, nil, sol003.Options{}).send("GET", "/vnflcm/v1/subscriptions", "", 404)
 }
 
-// TestNotifications tells of the life of a VNF.
+// TestNotifications compares the notifications of a VNF's whole life with its state changes.
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	x := newNotifyingVNFM(t, notify.Options{}, sol003.Options{})
@@ -385,7 +385,7 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// TestNotificationFilters makes subscriptions with filters and compares what arrives.
+// TestNotificationFilters creates subscriptions with filters and compares their notifications.
 func TestNotificationFilters(t *testing.T) {
 	t.Parallel()
 	x := newNotifyingVNFM(t, notify.Options{}, sol003.Options{})
@@ -426,7 +426,7 @@ func TestNotificationFilters(t *testing.T) {
 	}
 }
 
-// TestNotificationAuthentication lets subscribers ask for credentials.
+// TestNotificationAuthentication sends notifications to subscribers that require credentials.
 func TestNotificationAuthentication(t *testing.T) {
 	t.Parallel()
 	nfvo := newSubscriber(t, func(c *tls.Config) { c.ClientAuth = tls.RequestClientCert })
@@ -474,7 +474,7 @@ func TestNotificationAuthentication(t *testing.T) {
 			x.send("POST", "/vnflcm/v2/subscriptions", strings.Replace(body, `"`+canary+`"`, `"wrong"`, 1), 422)
 		}
 	}
-	good = "Bearer token-3" // the one of the test call and that of the sender are not valid any more
+	good = "Bearer token-3" // the tokens of the test call and of the sender become invalid
 	x.create("v2")
 	nfvo.told(t, 3)
 	for _, path := range []string{"/basic", "/oauth2", "/cert"} {
@@ -487,7 +487,7 @@ func TestNotificationAuthentication(t *testing.T) {
 	}
 }
 
-// TestSubscribersThatFail has subscribers that do not take notifications, beside one that does.
+// TestSubscribersThatFail sends notifications to subscribers that fail and to one that accepts them.
 func TestSubscribersThatFail(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
@@ -537,7 +537,7 @@ func TestSubscribersThatFail(t *testing.T) {
 	}
 }
 
-// TestNotificationsAreGivenUp has a subscriber that fails for longer than GiveUpAfter.
+// TestNotificationsAreGivenUp sends notifications to a subscriber that fails for longer than GiveUpAfter.
 func TestNotificationsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
@@ -574,7 +574,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// TestNotifiersShareTheWork has two processes on one store, of which one sends.
+// TestNotifiersShareTheWork runs two processes on one store. Only one of them may send.
 func TestNotifiersShareTheWork(t *testing.T) {
 	t.Parallel()
 	store := store.NewMemory()
@@ -593,7 +593,7 @@ func TestNotifiersShareTheWork(t *testing.T) {
 	subscription := second.subscribe("v1", `{"callbackUri":"`+nfvo.URL+`"}`)
 	second.subscribe("v1", `{"callbackUri":"`+other.URL+`"}`)
 	second.create("v1")
-	nfvo.told(t, 1) // the first process tells what the second one has done
+	nfvo.told(t, 1) // the first process sends the notification of the second process's operation
 	send(t, secondNotifier)
 	second.create("v1")
 	nfvo.told(t, 2)
@@ -604,7 +604,7 @@ func TestNotifiersShareTheWork(t *testing.T) {
 	second.send("DELETE", subscription, "", 204)
 	second.create("v1")
 	other.told(t, 5)
-	if got := nfvo.told(t, 4); len(got) != 4 { // not counting the request that Close cuts off, which is sent again
+	if got := nfvo.told(t, 4); len(got) != 4 { // without the request that Close interrupts, which is repeated
 		t.Errorf("told after the end of the subscription: %v", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// TestTenants sends every request that names an instance or an operation of another tenant: there is none.
+// TestTenants sends every request with an instance or an operation of another tenant. The answer must be 404.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	x := newVNFM(t, nil, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
@@ -20,7 +20,7 @@ func TestTenants(t *testing.T) {
 	const base, body = "/vnflcm/v2/vnf_instances", `{"vnfdId":"` + toyVNFD + `"}`
 	a := x.send("POST", base, body, 201, "X-Tenant", "a").Header.Get("Location")
 	occ := x.send("POST", a+"/instantiate", instantiate, 202, "X-Tenant", "a").Header.Get("Location")
-	x.await(occ, vnflcm.Completed) // by a principal without a tenant, who sees everything
+	x.await(occ, vnflcm.Completed) // reads as a principal without a tenant, who sees everything
 	operators := x.create("v2")
 	ours := func(tenant string, want int) {
 		t.Helper()
@@ -81,7 +81,7 @@ func (m *failing) Heal(context.Context, string, vnflcm.HealVnfRequest) (string, 
 	return "", m.err
 }
 
-// TestFailures answers when the Manager fails.
+// TestFailures checks the answers if the Manager fails.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]int{
@@ -100,7 +100,7 @@ func TestFailures(t *testing.T) {
 			x.send("POST", base+"/vnf_lcm_op_occs/x/retry", "", want)
 			list := want
 			if errors.Is(err, vnflcm.ErrUnreadable) {
-				list = 200 // without the damaged record
+				list = 200 // the list omits the damaged record
 			}
 			x.send("GET", base+"/vnf_instances", "", list)
 		}

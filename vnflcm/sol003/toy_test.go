@@ -79,9 +79,9 @@ topology_template:
 // cloud is a toy InfraDriver.
 type cloud struct {
 	mu    sync.Mutex
-	vnfcs map[string][]vnflcm.VNFC // by instance
+	vnfcs map[string][]vnflcm.VNFC // VNFCs by instance
 	fault map[vnflcm.LcmOperation]error
-	gate  chan struct{} // if not nil: operations wait until it is closed
+	gate  chan struct{} // if not nil, operations wait until it is closed
 }
 
 func (c *cloud) setFault(kind vnflcm.LcmOperation, err error) {
@@ -169,7 +169,7 @@ func (c *cloud) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 	return vnflcm.Resources{VNFCs: slices.Clone(c.vnfcs[op.InstanceID])}, nil
 }
 
-// newManager returns a Manager of toys, with a default VIM.
+// newManager returns a Manager with toy drivers and a default VIM.
 func newManager(ctx context.Context, dir string, change func(*vnflcm.Config)) (*vnflcm.Manager, *cloud, error) {
 	if err := os.CopyFS(filepath.Join(dir, "toy"), toyPackage); err != nil {
 		return nil, nil, err
@@ -187,7 +187,7 @@ func newManager(ctx context.Context, dir string, change func(*vnflcm.Config)) (*
 	return m, c, errors.Join(m.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"}), m.VIMs().SetDefault(ctx, "", "vim1"))
 }
 
-// vnfm is a VNFM on toys that a test sends requests to.
+// vnfm is a VNFM with toy drivers to which a test sends requests.
 type vnfm struct {
 	*vnflcm.Manager
 	*checker
@@ -198,7 +198,7 @@ type vnfm struct {
 	packages *onboarding.Repository // nil without newOnboarding
 }
 
-// patience bounds the wait for what must happen.
+// patience is the maximum time for events that must happen.
 const patience = time.Minute
 
 func newVNFM(t *testing.T, change func(*vnflcm.Config), options sol003.Options) *vnfm {
@@ -206,7 +206,7 @@ func newVNFM(t *testing.T, change func(*vnflcm.Config), options sol003.Options) 
 	return newVNFMWith(t, change, options, func(m *vnflcm.Manager, _ *sol003.Options) sol003.Manager { return m })
 }
 
-// newVNFMWith starts a VNFM that serves what compose returns.
+// newVNFMWith starts a VNFM that serves the Manager that compose returns.
 func newVNFMWith(t *testing.T, change func(*vnflcm.Config), options sol003.Options, compose func(*vnflcm.Manager, *sol003.Options) sol003.Manager) *vnfm {
 	t.Helper()
 	m, c, err := newManager(t.Context(), t.TempDir(), change)
@@ -234,7 +234,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// answer is what the VNFM said.
+// answer is an answer of the VNFM.
 type answer struct {
 	*http.Response
 	body string
@@ -245,7 +245,7 @@ func (a answer) object() object { o, _ := a.tree.(object); return o }
 
 func (a answer) detail() string { s, _ := a.object()["detail"].(string); return s }
 
-// ids are those of the items of a list.
+// ids returns the ids of the items of a list.
 func (a answer) ids() (out []string) {
 	list, _ := a.tree.(array)
 	for _, item := range list {
@@ -255,14 +255,14 @@ func (a answer) ids() (out []string) {
 	return out
 }
 
-// links are the names of the _links of a document, sorted.
+// links returns the sorted names of the _links of a document.
 func (a answer) links() []string {
 	links, _ := a.object()["_links"].(object)
 	return slices.Sorted(maps.Keys(links))
 }
 
-// send sends a request and checks the answer: its status, that it is valid under the schemas of its version, that it has the
-// headers of the standard, and that no secret is in it. header has names and values in turn.
+// send sends a request and checks the answer: its status, the schemas of its version and the headers of the standard. The answer must not
+// contain a secret. header are alternating names and values.
 func (x *vnfm) send(method, uri, body string, want int, header ...string) answer {
 	x.t.Helper()
 	if uri[0] == '/' {
@@ -293,14 +293,14 @@ func (x *vnfm) roundTrip(r *http.Request) answer {
 	return a
 }
 
-// create makes an instance and returns its URI.
+// create creates an instance and returns its URI.
 func (x *vnfm) create(api string) string {
 	x.t.Helper()
 	a := x.send("POST", "/vnflcm/"+api+"/vnf_instances", `{"vnfdId":"`+toyVNFD+`","vnfInstanceName":"toy","metadata":{"site":"north"}}`, 201)
 	return a.Header.Get("Location")
 }
 
-// begin starts an operation and returns the answer to reading it when it has come to a state.
+// begin starts an operation, waits until it has a state, and returns the answer with its document.
 func (x *vnfm) begin(uri, body string, want vnflcm.OperationState) answer {
 	x.t.Helper()
 	a := x.send("POST", uri, body, 202)
@@ -325,7 +325,7 @@ func (x *vnfm) await(uri string, want vnflcm.OperationState) answer {
 const instantiate = `{"flavourId":"simple","additionalParams":{"password":"` + canary + `"},"extensions":{"secret":"` + canary + `"},
 	"vimConnectionInfo":[{"id":"own","vimId":"other","vimType":"toy","accessInfo":{"password":"` + canary + `"}}]}`
 
-// running makes an instance that runs.
+// running creates and instantiates an instance.
 func (x *vnfm) running(api string) string {
 	x.t.Helper()
 	uri := x.create(api)

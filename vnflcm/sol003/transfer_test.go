@@ -19,7 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// largeCSAR returns a CSAR with an artifact of so many bytes, which cannot be compressed.
+// largeCSAR returns a CSAR with an incompressible artifact of size bytes.
 func largeCSAR(t *testing.T, size int64) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -32,7 +32,7 @@ func largeCSAR(t *testing.T, size int64) []byte {
 	return out.Bytes()
 }
 
-// serveWith serves a VNFM also by a server with other settings, which cuts transfers that stall.
+// serveWith starts a second server for a VNFM, with other settings, that cuts stalled transfers.
 func (x *vnfm) serveWith(stall time.Duration, change func(*http.Server)) *httptest.Server {
 	x.t.Helper()
 	handler, err := sol003.NewHandler(x.Manager, sol003.Options{Packages: x.packages, Stall: stall, InsecureAllowAnyone: true})
@@ -44,8 +44,8 @@ func (x *vnfm) serveWith(stall time.Duration, change func(*http.Server)) *httpte
 	return server
 }
 
-// TestTransferOutlivesTimeouts: the timeouts of the http.Server, here too short for any request with a body, do not end uploads and
-// downloads that move.
+// TestTransferOutlivesTimeouts checks that the timeouts of the http.Server, here too short for any request with a body, do not end uploads
+// and downloads that make progress.
 func TestTransferOutlivesTimeouts(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})
@@ -62,7 +62,7 @@ func TestTransferOutlivesTimeouts(t *testing.T) {
 	}
 }
 
-// TestStalledUpload: a client that sends nothing is cut, and the package says why.
+// TestStalledUpload checks that an upload of a client that stops sending is cut, and that the package has the reason.
 func TestStalledUpload(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{Stall: 50 * time.Millisecond})
@@ -85,7 +85,7 @@ func TestStalledUpload(t *testing.T) {
 	}
 }
 
-// TestStalledDownload: a client that does not read is cut.
+// TestStalledDownload checks that a download of a client that stops reading is cut.
 func TestStalledDownload(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})
@@ -118,7 +118,7 @@ func TestStalledDownload(t *testing.T) {
 	}
 }
 
-// TestExpect: a client that waits for 100 Continue sends no content that would be refused.
+// TestExpect checks that a client that waits for 100 Continue does not send a content that would be refused.
 func TestExpect(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})
@@ -141,7 +141,7 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestTooLarge refuses contents that are larger than the repository takes, announced or not.
+// TestTooLarge checks that contents larger than the limit of the repository are refused, with and without a Content-Length.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	x := newOnboarding(t, sol003.Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// tree reads a document, and fails the test on an error of what wrote it.
+// tree decodes a document. It fails the test if the document could not be encoded.
 func tree(t *testing.T) func(text []byte, err error) map[string]any {
 	return func(text []byte, err error) (out map[string]any) {
 		t.Helper()
@@ -40,7 +40,7 @@ type (
 
 func TestInstance(t *testing.T) {
 	t.Parallel()
-	free := params(t, `{"vimConnectionInfo":[{"id":"x"}],"cpConfig":[1]}`) // named as standard attributes, and not touched
+	free := params(t, `{"vimConnectionInfo":[{"id":"x"}],"cpConfig":[1]}`) // attributes with the names of standard attributes must stay unchanged
 	instance := &vnflcm.VnfInstance{ID: "i", InstantiationState: vnflcm.Instantiated, Extensions: free,
 		VimConnectionInfo: vnflcm.VimConnections{{ID: "a", VimType: "t", Extra: free}, {VimID: "b", VimType: "t"}, {VimType: "t"}, {VimType: "t"}},
 		InstantiatedVnfInfo: &vnflcm.InstantiatedVnfInfo{FlavourID: "f", VnfState: "STARTED",
@@ -78,7 +78,7 @@ func TestInstance(t *testing.T) {
 
 func TestOperation(t *testing.T) {
 	t.Parallel()
-	// Only a Manager knows what is public: here all values are masked.
+	// Without a Manager no parameter is public, so all values are masked.
 	operation := &vnflcm.VnfLcmOpOcc{ID: "o", Operation: vnflcm.OpInstantiate,
 		OperationParams: params(t, `{"extVirtualLinks":[{"id":"l","extCps":[{"cpdId":"cp","cpConfig":[{"linkPortId":"p"}]}]}],
 			"vimConnectionInfo":[{"vimId":"v"}],"extManagedVirtualLinks":[{"id":"m","virtualLinkDescId":"d"}],"additionalParams":{"vimConnectionInfo":[]}}`),

@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// newVIMServer starts a VNFM with drivers for VIMs, whose senders have the tenant of the header X-Tenant.
+// newVIMServer starts a VNFM with drivers for VIMs. The header X-Tenant has the tenant of a sender.
 func newVIMServer(t *testing.T) *vnfm {
 	t.Helper()
 	return newVNFMWith(t, func(c *vnflcm.Config) {
@@ -32,15 +32,15 @@ func vimOf(a answer) object {
 	return vim
 }
 
-// openstackBody is what Tacker's client sends for the file in Tacker's guides.
+// openstackBody is the body that Tacker's client sends for the file in Tacker's guides.
 const openstackBody = `{"vim":{"auth_url":"http://10.0.0.5/identity","type":"openstack","vim_project":{"name":"nfv","project_domain_name":"Default"},` +
 	`"auth_cred":{"username":"nfv_user","password":"` + canary + `","user_domain_name":"Default","cert_verify":"True"},"name":"lab","description":"a lab","is_default":true}}`
 
-// kubernetesBody is the same for a cluster with Helm.
+// kubernetesBody is the body of Tacker's client for a cluster with Helm.
 const kubernetesBody = `{"vim":{"auth_url":"https://10.0.0.6:6443","type":"kubernetes","vim_project":{"name":"default"},` +
 	`"auth_cred":{"bearer_token":"` + canary + `","ssl_ca_cert":"-----BEGIN CERTIFICATE-----"},"extra":{"use_helm":true,"helm_info":{"masternode_password":"` + canary + `"}},"name":"cluster","is_default":false}}`
 
-// TestVIMLife has the requests of Tacker's client, and their answers.
+// TestVIMLife sends the requests of Tacker's client and compares the answers.
 func TestVIMLife(t *testing.T) {
 	t.Parallel()
 	x := newVIMServer(t)
@@ -95,7 +95,7 @@ func TestVIMLife(t *testing.T) {
 	x.send("GET", "/v1.0/vims/"+id+".json", "", 404, "X-Tenant", "a")
 }
 
-// TestVIMFaults has bodies and queries that are refused, and the attributes that the answers name.
+// TestVIMFaults sends bodies and queries that must be refused, and checks the attributes in the answers.
 func TestVIMFaults(t *testing.T) {
 	t.Parallel()
 	x := newVIMServer(t)
@@ -151,7 +151,8 @@ func TestVIMFaults(t *testing.T) {
 	}
 }
 
-// TestVIMsOfTenants: an entry that another owner shares is listed without its address and credentials, and only its default can be changed.
+// TestVIMsOfTenants checks that an entry that another owner shares is shown without its address and credentials, and that a tenant can
+// change only whether it is the default.
 func TestVIMsOfTenants(t *testing.T) {
 	t.Parallel()
 	x := newVIMServer(t)
@@ -186,12 +187,13 @@ func TestVIMsOfTenants(t *testing.T) {
 	}
 	x.send("PUT", uri, `{"vim":{"share":"all"}}`, 200, "X-Tenant", "a")
 	x.send("GET", uri, "", 200, "X-Tenant", "c")
-	// The name of a VIM that a tenant does not see is free.
+	// A tenant can use the name of a VIM that it does not see.
 	x.send("POST", "/v1.0/vims", strings.Replace(kubernetesBody, `"cluster"`, `"hidden"`, 1), 201, "X-Tenant", "a")
 	x.send("POST", "/v1.0/vims", strings.Replace(kubernetesBody, `"cluster"`, `"hidden"`, 1), 201, "X-Tenant", "b")
 }
 
-// TestVIMsOfOtherPrograms: what a document shows of an entry that a program has put can be sent back, and its owner cannot be changed.
+// TestVIMsOfOtherPrograms checks that the document of an entry that a program has put can be sent back, and that its owner cannot be
+// changed.
 func TestVIMsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	x := newVIMServer(t)
@@ -245,7 +247,7 @@ func TestRegisteredVIMInRequests(t *testing.T) {
 	}
 }
 
-// FuzzVIMBody: no body makes the conversion panic, and an answer shows no secret.
+// FuzzVIMBody checks that no body makes the conversion panic, and that the result contains no secret.
 func FuzzVIMBody(f *testing.F) {
 	for _, body := range []string{openstackBody, kubernetesBody, `{"vim":{"auth_url":"https://k/v2.0","auth_cred":{"cert_verify":null,"a":[{}]},"extra":{"use_helm":"True","n":null}}}`, `{"vim":{"type":"ETSINFV.HELM.V_3","share":"all"}}`} {
 		f.Add(body, "")
