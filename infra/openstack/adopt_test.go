@@ -19,8 +19,8 @@ import (
 
 const foreignName = "vnflcm_made-elsewhere"
 
-// newForeign creates a stack with two workers, with another name and without tags, and a lab with an empty store. Only Heat
-// knows the stack.
+// newForeign creates a stack with two workers, with another name and without tags, and a lab with an empty store, which does not
+// contain the stack.
 func newForeign(t *testing.T, vimType string) *lab {
 	t.Helper()
 	l := newLab(t, vimType)
@@ -98,7 +98,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptRefused: the driver refuses a stack that it could not update later without replacing servers.
+// TestAdoptRefused checks that the driver refuses a stack that it could not update later without replacing servers.
 func TestAdoptRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -154,7 +154,7 @@ func TestAdoptRefused(t *testing.T) {
 	}
 }
 
-// TestAdoptTacker adopts with a document of Tacker: the instance as version 2 of Tacker's API shows it.
+// TestAdoptTacker adopts with the document of an instance from version 2 of Tacker's API.
 func TestAdoptTacker(t *testing.T) {
 	t.Parallel()
 	l := newForeign(t, openstack.VimTypeV2)

@@ -33,7 +33,7 @@ func keyedLab(t *testing.T, kind string, pkgs vnflcm.Packages, source any) *lab 
 	return l
 }
 
-// wantTold compares the host keys that the management driver has got with the host keys of the servers.
+// wantTold compares the host keys that the management driver got with the host keys of the servers.
 func (l *lab) wantTold(want map[string]string) {
 	l.t.Helper()
 	l.mgmt.mu.Lock()
@@ -50,7 +50,7 @@ func booted(lines ...string) string {
 	return before + "-----BEGIN SSH HOST KEY KEYS-----\r\n" + strings.Join(lines, "\r\n") + "\r\n-----END" + after
 }
 
-// recorded is what cloud-init 22.4.2 of Debian 12 writes to the console.
+// recorded is the console log that cloud-init 22.4.2 of Debian 12 writes.
 //
 //go:embed testdata/console.log
 var recorded string
@@ -97,7 +97,7 @@ func TestConsoleKeys(t *testing.T) {
 		log    string
 	}
 	for name, c := range map[string]struct {
-		answers []answer // the last one is repeated
+		answers []answer // the last answer is repeated
 		want    string
 		err     error
 		says    string
@@ -149,7 +149,7 @@ func TestConsoleKeys(t *testing.T) {
 	}
 }
 
-// TestConsoleKeysOfLife reads the key of each new server once: former servers may have lost the beginning of their logs.
+// TestConsoleKeysOfLife checks that the key of each new server is read once. Logs of earlier servers may lack their beginning.
 func TestConsoleKeysOfLife(t *testing.T) {
 	t.Parallel()
 	l := keyedLab(t, openstack.VimTypeV2, packages, "console")

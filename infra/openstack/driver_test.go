@@ -33,10 +33,10 @@ const (
 
 var packages = vnflcm.DirPackages(samples)
 
-// idle is a management driver that only notes the host keys which the infrastructure driver tells.
+// idle is a management driver that only records the host keys that the infrastructure driver reports.
 type idle struct {
 	mu   sync.Mutex
-	told map[string]string // by server
+	told map[string]string // host keys by server
 }
 
 func (*idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
@@ -67,7 +67,7 @@ type lab struct {
 	cfg   openstack.Config
 	mgmt  *idle
 	id    string
-	said  []string // progress
+	said  []string // reported progress
 }
 
 func newLab(t *testing.T, kind string) *lab {
@@ -90,7 +90,7 @@ func newLabOf(t *testing.T, kind string, pkgs vnflcm.Packages) *lab {
 	return l
 }
 
-// start begins a process.
+// start starts the Manager of the next process.
 func (l *lab) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	driver := openstack.New(l.cfg)
@@ -137,7 +137,7 @@ func (l *lab) request(params string) vnflcm.InstantiateVnfRequest {
 	return r
 }
 
-// servers are the servers of the VNF by the ids of its VNFCs.
+// servers returns the servers of the VNF by the ids of its VNFCs.
 func (l *lab) servers() map[string]string {
 	l.t.Helper()
 	inst, err := l.Get(l.t.Context(), l.id)
@@ -189,7 +189,7 @@ func (l *lab) healWith(params string, vnfcs ...string) (string, error) {
 	return l.Heal(l.t.Context(), l.id, r)
 }
 
-// reconnect moves the workers to another network.
+// reconnect connects the workers to another network.
 func (l *lab) reconnect() (string, error) {
 	return l.ChangeExtConn(l.t.Context(), l.id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{
 		{ID: "other", ResourceID: "other-net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}}})
@@ -199,7 +199,7 @@ func (l *lab) terminate() (string, error) {
 	return l.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
 }
 
-// changed are the ids whose servers differ.
+// changed returns the ids whose servers differ.
 func changed(a, b map[string]string) (out []string) {
 	for id := range b {
 		if a[id] != b[id] {
@@ -280,8 +280,8 @@ func TestHealingAWholeVNF(t *testing.T) {
 	}
 }
 
-// TestHiddenParameters: Heat shows asterisks instead of the values of hidden parameters. A stack that healing creates again
-// gets their values from the request; a stack that is updated keeps them.
+// TestHiddenParameters checks parameters for which Heat returns asterisks instead of values. A stack that healing creates again gets
+// the values from the request; an updated stack keeps them.
 func TestHiddenParameters(t *testing.T) {
 	t.Parallel()
 	for _, all := range []string{"true", "false"} {
@@ -355,8 +355,8 @@ func TestFailures(t *testing.T) {
 	l.must(l.terminate())
 }
 
-// TestSignalled: after a signal, for example of an alarm, Heat changes a group while the stack is complete. An operation
-// waits until Heat has finished: an update at this time would fail the change of the group and then the update.
+// TestSignalled checks that an operation waits while Heat changes a group after a signal, for example of an alarm. The state of the
+// stack is complete meanwhile, and an update at this time would fail the change of the group and then the update.
 func TestSignalled(t *testing.T) {
 	t.Parallel()
 	for name, operation := range map[string]func(*lab) (string, error){
@@ -397,8 +397,8 @@ func TestForeignStack(t *testing.T) {
 	}
 }
 
-// TestLostTags removes the tags of a stack, as "openstack stack update" without --existing does. The driver still finds the
-// stack by its id: the next update restores the tags, and terminating deletes the stack.
+// TestLostTags removes the tags of a stack, as "openstack stack update" without --existing does. The driver must still find the stack by
+// its id: the next update restores the tags, and terminating deletes the stack.
 func TestLostTags(t *testing.T) {
 	t.Parallel()
 	for name, busy := range map[string]bool{"at rest": false, "by an update that still runs": true} {
@@ -427,7 +427,7 @@ func TestLostTags(t *testing.T) {
 	}
 }
 
-// TestReadStack reads a stack as another program may have made it, without tags, and changes nothing. VNFCs keep their ids.
+// TestReadStack reads a stack of another program, without tags, and changes nothing. VNFCs keep their ids.
 func TestReadStack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -489,7 +489,7 @@ func sameTags(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// TestFaultsOnTheWay loses or delays one answer, in every request of a VNF's life.
+// TestFaultsOnTheWay loses or delays the answer to each request in the life of a VNF, one per run.
 func TestFaultsOnTheWay(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]int{"cut before": -1, "cut after": -2, "503": 503, "401": 401} {
@@ -519,7 +519,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 	}
 }
 
-// TestRequests counts the requests of an operation: they grow with the number of VNFCs, not with its square.
+// TestRequests checks that the number of requests of an operation grows linearly with the number of VNFCs.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	count := func(workers int) int {
@@ -538,13 +538,13 @@ func TestRequests(t *testing.T) {
 	}
 	small, large := count(4), count(40)
 	t.Logf("%d requests for 5 VNFCs, %d for 41", small, large)
-	if large-small > 36+2 { // one for each server
+	if large-small > 36+2 { // one request per server
 		t.Errorf("%d requests for 5 VNFCs, %d for 41", small, large)
 	}
 }
 
-// TestCancelled: cancelling an operation tells Heat to stop, and waits until it has. Else a retry finds an action in
-// progress, waits for it and fails because that action was cancelled.
+// TestCancelled checks that cancelling an operation also cancels the action of Heat and waits for its end. Otherwise a retry would find
+// the action in progress, wait for it and fail because the action was cancelled.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -579,8 +579,8 @@ func (l *lab) status() string {
 	return ""
 }
 
-// TestCrash ends the process at every point of the steps of every operation. The next process finishes the operation, with
-// the same end state as without a crash.
+// TestCrash ends the process at every point of the steps of every operation. The next process must finish the operation with the same
+// end state as without a crash.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	heal := func(l *lab) (string, error) { return l.heal("") }
@@ -645,20 +645,20 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 	}
 }
 
-// dieInside kills the process during its first request that changes something. The request takes effect, but the process
-// does not get the answer.
+// dieInside kills the process during its first request that changes a resource. The request takes effect, but the process does not get
+// the answer.
 func (l *lab) dieInside(_ vnflcm.StepInfo, die func()) (undo func()) {
 	l.failing(func(r *http.Request) int {
 		if r.Method == http.MethodGet || l.dead.Load() {
 			return 0
 		}
-		die() // before the connection ends, or else the step could fail while its process lives
+		die() // before the connection ends; otherwise the step could fail while its process lives
 		return -2
 	})
 	return nil
 }
 
-// failing makes requests fail with fault from now on.
+// failing makes later requests fail with fault.
 func (l *lab) failing(fault func(*http.Request) int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

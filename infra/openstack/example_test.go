@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// A user data function that adds a parameter to the result of DefaultUserData.
+// The user data function adds a parameter to the result of DefaultUserData.
 func ExampleUserData() {
 	withSecurityGroup := func(ctx context.Context, req openstack.UserDataRequest) (openstack.Definition, error) {
 		def, err := openstack.DefaultUserData(ctx, req)
@@ -26,7 +26,7 @@ func ExampleUserData() {
 	// Output: 2
 }
 
-// The values that DefaultUserData computes for the sample package.
+// The example prints the values that DefaultUserData computes for the sample package.
 func ExampleDefaultUserData() {
 	ctx := context.Background()
 	pkg, err := tosca.Open(ctx, "../../examples/packages/k8s-cluster")

@@ -15,7 +15,7 @@ import (
 // fakeImages are the images of the fake, by id.
 type fakeImages map[string]*fakeImage
 
-// fakeImage is an image with the attributes that Glance 25 shows.
+// fakeImage is an image with the attributes of Glance 25.
 type fakeImage struct {
 	shown   map[string]any
 	content []byte
@@ -29,10 +29,10 @@ func (i *fakeImage) tags() []string {
 	return out
 }
 
-// most is how many tags an image of the fake can have.
+// most is the maximum number of tags of an image.
 const most = 4
 
-// cut is a fault of uploads: Glance gets half of the content and gives the image this status.
+// cut is a fault of an upload: Glance receives half of the content and sets this status of the image.
 type cut string
 
 // serveImages answers a request of Glance.
@@ -116,7 +116,7 @@ func (f fakeImages) one(i *fakeImage, r *http.Request) (int, any) {
 	return http.StatusOK, i.shown
 }
 
-// upload reads the content as Glance does and returns the status of the answer, 0 for no answer.
+// upload reads the content like Glance and returns the status of the answer, 0 for no answer.
 func (f *fake) upload(i *fakeImage, body io.Reader) int {
 	if i.shown["status"] != "queued" {
 		return http.StatusConflict

@@ -18,9 +18,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// fake simulates the parts of an OpenStack that the driver uses, with the answers of Heat 19, Nova 26 and Neutron 21. Its
-// stacks are those of the sample package: groups of masters and workers whose sizes come from the parameter nfv. An action
-// on a stack ends after some requests for its state. A fake can be used by several drivers, one after the other.
+// fake simulates the parts of OpenStack that the driver uses, with the answers of Heat 19, Nova 26 and Neutron 21. Its stacks have the
+// resources of the sample package: groups of masters and workers whose sizes come from the parameter nfv. An action on a stack ends after
+// some requests for its state. Several drivers can use a fake one after the other.
 type fake struct {
 	*httptest.Server
 	t *testing.T
@@ -34,7 +34,7 @@ type fake struct {
 	requests  map[string]int // by method and pattern
 	token     int
 	logins    int
-	failures  []failure // failures of the next actions
+	failures  []failure // failures of the following actions
 	running   int       // requests for a server until it is off
 	signalled int       // requests for the group of workers until the change that a signal has begun ends
 	loose     bool      // members are listed as separate resources, workerNode-0 and so on
@@ -43,7 +43,7 @@ type fake struct {
 	// fault replaces the answer to a request by a status, or cuts the connection: -1 before the request takes effect, -2
 	// after it. 0 means no fault.
 	fault func(r *http.Request) int
-	// dead is set when the client is dead: no request of it takes effect.
+	// dead is set when the client has died: its requests have no effect.
 	dead atomic.Bool
 }
 
@@ -67,8 +67,8 @@ type fakeStack struct {
 
 type member struct {
 	name, stack, server, port, address string
-	volume                             string // "" while there is none
-	unhealthy, sick, worn              bool   // the member, its server, its volume
+	volume                             string // "" before the volume exists
+	unhealthy, sick, worn              bool   // state of the member, of its server and of its volume
 	floating                           bool   // has a floating address
 	created                            time.Time
 }
@@ -108,7 +108,7 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body := map[string]any{}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && !errors.Is(err, io.EOF) {
-		panic(http.ErrAbortHandler) // the client went away while it sent
+		panic(http.ErrAbortHandler) // the client disconnected while it sent the request
 	}
 	if r.URL.Path == "/v3/auth/tokens" {
 		f.login(w)
@@ -246,7 +246,7 @@ func (f *fake) begin(s *fakeStack, action string, done func()) {
 	}
 }
 
-// stop ends the current action, as Heat does: not at once.
+// stop ends the current action. Like Heat it does not end the action at once.
 func (f *fake) stop(s *fakeStack) (int, any) {
 	action, _, _ := strings.Cut(s.status, "_")
 	s.left, s.done = 2, func() { f.end(s, "FAILED", "Stack "+action+" cancelled") }
@@ -272,7 +272,7 @@ func (f *fake) links(stack, id, nested string) []any {
 	return out
 }
 
-// look returns the stack as Heat shows it. Each call brings the current action one step forward.
+// look returns the stack in the form of Heat. Each call brings the current action closer to its end.
 func (f *fake) look(s *fakeStack) any {
 	if s.done != nil {
 		if s.left--; s.left < 0 {
@@ -318,8 +318,8 @@ func (f *fake) events(s *fakeStack, r *http.Request) []map[string]any {
 	return list
 }
 
-// resize sets the sizes of the groups to the parameters. It removes failed members first, then the oldest, as
-// heat.scaling.template does. It replaces sick servers.
+// resize changes the sizes of the groups to the values in the parameters. It removes failed members first, then the oldest, like
+// heat.scaling.template. It replaces sick servers.
 func (f *fake) resize(s *fakeStack) {
 	vdus := s.params["nfv"].(map[string]any)["VDU"].(map[string]any)
 	for _, names := range [][2]string{{"masterNode", "master_instance"}, {"workerNode", "worker_instance"}} {

@@ -17,8 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// withFloating is the sample package with floating addresses in the nested templates: one that names its port, and one that an
-// association leads to a port.
+// withFloating returns the sample package with floating addresses in the nested templates: one that names its port, and one with an
+// association to a port.
 func withFloating(t *testing.T) string {
 	t.Helper()
 	files := map[string]string{}
@@ -63,8 +63,8 @@ func (v validating) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return v.MgmtDriver.Validate(ctx, op)
 }
 
-// TestFloatingConnectionPoints: the driver names the floating addresses of the base HOT before the machines exist, so that a request
-// for a cluster may log in by them. Without the addresses in the base HOT the request is refused.
+// TestFloatingConnectionPoints checks that the driver returns the floating addresses in the base HOT before the machines exist, so that a
+// request for a cluster can use them for logins. Without the addresses in the base HOT the request is refused.
 func TestFloatingConnectionPoints(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string]map[string]string{

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// FuzzConsoleLog: a console log gives one host key that SSH accepts, or none. The machine writes the log, and every user of its console
-// can write there too.
+// FuzzConsoleLog checks that a console log leads to at most one host key, which SSH accepts. The log is untrusted, because the machine and
+// every user of its console can write to it.
 func FuzzConsoleLog(f *testing.F) {
 	recorded, err := os.ReadFile("testdata/console.log")
 	if err != nil || hostKeyIn(string(recorded)) == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestHostileParameters: a text of a request is the value of a parameter of the stack. It changes no template and no file, and a
-// template function in it is a text.
+// TestHostileParameters checks that a text of a request is only the value of a stack parameter: it changes neither templates nor files,
+// and a template function in it stays a text.
 func TestHostileParameters(t *testing.T) {
 	t.Parallel()
 	type sent struct{ template, files, login any }

@@ -23,8 +23,8 @@ import (
 
 const hostKeysDeclared = "  ssh_host_keys: {type: json, hidden: true}\n"
 
-// keyedPackage returns the sample package with a declaration of the parameter ssh_host_keys. taken holds, by VDU, the path
-// with which the VDU reads its key.
+// keyedPackage returns the sample package with a declaration of the parameter ssh_host_keys. taken maps a VDU to the path from which it
+// reads its key.
 func keyedPackage(t *testing.T, declared string, taken map[string]string) vnflcm.Packages {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func keyedPackage(t *testing.T, declared string, taken map[string]string) vnflcm
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, "BaseHOT/simple/simple_hot_top.yaml")
-	text, err := os.ReadFile(name) //nolint:gosec // our own
+	text, err := os.ReadFile(name) //nolint:gosec // a file of this project
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func keyedPackage(t *testing.T, declared string, taken map[string]string) vnflcm
 	return vnflcm.DirPackages(dir)
 }
 
-// given returns the public host keys in the parameters of the stack, by VDU, as the driver must report them. It checks that
-// the private and the public key of each pair belong together.
+// given returns the public host keys in the parameters of the stack, by VDU, in the form in which the driver must report them. It checks
+// that the private and the public key of each pair belong together.
 func (l *lab) given() map[string]string {
 	l.t.Helper()
 	l.mu.Lock()
@@ -75,7 +75,7 @@ func (l *lab) given() map[string]string {
 	return out
 }
 
-// TestMadeHostKeys: the machines of a VDU have the key that the driver has made for it, as long as the stack is the same.
+// TestMadeHostKeys checks that the machines of a VDU have the key that the driver created for the VDU, until the stack is replaced.
 func TestMadeHostKeys(t *testing.T) {
 	t.Parallel()
 	l := keyedLab(t, openstack.VimTypeV2, keyedPackage(t, hostKeysDeclared,
@@ -116,8 +116,8 @@ func TestMadeHostKeys(t *testing.T) {
 	}
 }
 
-// TestSharedHostKey: healing keeps a key that several resources read, because Heat would replace all of them for a new key.
-// If only the healed resource reads the key, it gets a new one.
+// TestSharedHostKey checks that healing keeps a key that several resources read, because Heat would replace all of them for a new key. If
+// only the healed resource reads the key, it gets a new key.
 func TestSharedHostKey(t *testing.T) {
 	t.Parallel()
 	l := keyedLab(t, openstack.VimTypeV2, keyedPackage(t, hostKeysDeclared,
@@ -141,7 +141,7 @@ func TestSharedHostKey(t *testing.T) {
 	}
 }
 
-// TestHostKeysWithOwnUserData: a user data function of the caller may return no parameters.
+// TestHostKeysWithOwnUserData checks host keys with a user data function that returns no parameters.
 func TestHostKeysWithOwnUserData(t *testing.T) {
 	t.Parallel()
 	l := keyedLab(t, openstack.VimTypeV2, keyedPackage(t, hostKeysDeclared, map[string]string{"masterNode": "[ ssh_host_keys, masterNode ]"}), nil)
@@ -153,7 +153,7 @@ func TestHostKeysWithOwnUserData(t *testing.T) {
 	l.failing(func(r *http.Request) int {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/stacks") {
 			asked = true
-			return http.StatusBadRequest // the fake makes no stack without the parameter nfv
+			return http.StatusBadRequest // the fake cannot create a stack without the parameter nfv
 		}
 		return 0
 	})

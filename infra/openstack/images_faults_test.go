@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/crashtest"
 )
 
-// TestFaultyImages: the Manager refuses the request before it changes anything.
+// TestFaultyImages checks that the Manager refuses a request with faulty images before it changes anything.
 func TestFaultyImages(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, openstack.VimTypeV2, imagePackage(t, "disk_format: qcow2", "disk_format: vmdk", "container_format: bare", "container_format: docker",
@@ -34,7 +34,7 @@ func TestFaultyImages(t *testing.T) {
 	}
 }
 
-// TestMissingImage: the error names the file and the possible remedies.
+// TestMissingImage checks that the error names the file and the possible remedies.
 func TestMissingImage(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, openstack.VimTypeV2, imagePackage(t, "node.img", "other.img"))
@@ -45,7 +45,7 @@ func TestMissingImage(t *testing.T) {
 	}
 }
 
-// TestWrongChecksum fails before anything is sent.
+// TestWrongChecksum checks that a wrong checksum is an error before any content is sent.
 func TestWrongChecksum(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, openstack.VimTypeV2, imagePackage(t, "hash: ", "hash: 00"))
@@ -58,7 +58,7 @@ func TestWrongChecksum(t *testing.T) {
 	}
 }
 
-// TestInterruptedUpload: the driver does not use an image of an interrupted upload and deletes it, whatever its status.
+// TestInterruptedUpload checks that the driver does not use an image of an interrupted upload and deletes it, whatever its status is.
 func TestInterruptedUpload(t *testing.T) {
 	t.Parallel()
 	for _, status := range []cut{"queued", "saving", "active", "killed"} {
@@ -74,7 +74,7 @@ func TestInterruptedUpload(t *testing.T) {
 	}
 }
 
-// TestRolledBackUpload: rolling back an instantiation whose upload fails leaves no image.
+// TestRolledBackUpload checks that rolling back an instantiation whose upload failed leaves no image.
 func TestRolledBackUpload(t *testing.T) {
 	t.Parallel()
 	l := newImageLab(t, openstack.VimTypeV2)
@@ -101,7 +101,7 @@ func TestRolledBackUpload(t *testing.T) {
 	l.wantImages(0)
 }
 
-// TestProtectedImage: an image that the operator has protected does not keep a VNF from being terminated.
+// TestProtectedImage checks that a VNF can be terminated even if the operator has protected its image from deletion.
 func TestProtectedImage(t *testing.T) {
 	t.Parallel()
 	l := newImageLab(t, openstack.VimTypeV2)
@@ -115,7 +115,7 @@ func TestProtectedImage(t *testing.T) {
 	}
 }
 
-// granter returns the grant for each kind of operation.
+// granter maps each kind of operation to its grant.
 type granter map[vnflcm.LcmOperation]*vnflcm.Grant
 
 func (g granter) Grant(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
@@ -128,7 +128,7 @@ func granting(image string) *vnflcm.Grant {
 		{VnfdSoftwareImageID: "masterNode", VimSoftwareImageID: image}, {VnfdSoftwareImageID: "workerNode", VimSoftwareImageID: image}}}}
 }
 
-// TestImagesOfScaling: a scaling uploads the image of a VDU only if the stack has no image for the VDU yet.
+// TestImagesOfScaling checks that a scaling uploads the image of a VDU only if the stack has no image for the VDU yet.
 func TestImagesOfScaling(t *testing.T) {
 	t.Parallel()
 	for name, uploads := range map[string]int{"": 1, "workerNode-0": 0} { // the individual VNFC that has an image
@@ -158,8 +158,7 @@ func TestImagesOfScaling(t *testing.T) {
 	}
 }
 
-// TestFaultsOfGlance loses or delays one answer of Glance, in every request of the lives of two instances that share an
-// image.
+// TestFaultsOfGlance loses or delays the answer of Glance to each request in the lives of two instances that share an image, one per run.
 func TestFaultsOfGlance(t *testing.T) {
 	t.Parallel()
 	for i, fault := range []struct {

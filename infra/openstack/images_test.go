@@ -25,8 +25,8 @@ var content = []byte(strings.Repeat("content of an image\n", 1000))
 // imageName is the name of the image in the VNFD of the sample package.
 const imageName = "ubuntu-24.04-server-cloudimg-amd64"
 
-// imagePackage returns the sample package with the image of its servers as a file. replaced holds pairs of a text of the
-// VNFD and its replacement.
+// imagePackage returns the sample package with the image of its servers as a file. replaced are pairs of a text in the VNFD and its
+// replacement.
 func imagePackage(t *testing.T, replaced ...string) vnflcm.Packages {
 	t.Helper()
 	return vnflcm.DirPackages(imageDir(t, replaced...))
@@ -47,7 +47,7 @@ func imageDir(t *testing.T, replaced ...string) string {
         sw_image: {type: tosca.artifacts.nfv.SwImage, file: ../Files/images/node.img}
       capabilities:`}, replaced...)
 	vnfd := filepath.Join(dir, vnfdFile)
-	text, err := os.ReadFile(vnfd) //nolint:gosec // our own
+	text, err := os.ReadFile(vnfd) //nolint:gosec // a file of this project
 	for i := 0; i < len(replaced) && err == nil; i += 2 {
 		if !strings.Contains(string(text), replaced[i]) {
 			t.Fatalf("the VNFD lacks %q", replaced[i])
@@ -66,7 +66,7 @@ func newImageLab(t *testing.T, kind string) *lab {
 	return newLabOf(t, kind, imagePackage(t))
 }
 
-// another returns another VNF instance on the same cloud.
+// another creates another VNF instance on the same cloud.
 func (l *lab) another() *lab {
 	l.t.Helper()
 	inst, err := l.Create(l.t.Context(), vnflcm.CreateVnfRequest{VnfdID: vnfdID})
@@ -114,15 +114,15 @@ func (l *lab) wantImage() {
 	}
 }
 
-// uploads counts the requests that have sent content.
+// uploads returns the number of requests that sent content.
 func (l *lab) uploads() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.requests["PUT /glance/v2/images/*/file"]
 }
 
-// TestPackageImages: the servers of both VDUs have the image of the package, which was uploaded once. The driver neither
-// uses nor deletes images of other programs that have the same name, content or tags.
+// TestPackageImages checks that the servers of both VDUs have the image of the package, which is uploaded once. The driver must neither
+// use nor delete images of other programs with the same name, content or tags.
 func TestPackageImages(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{openstack.VimTypeV1, openstack.VimTypeV2} {
@@ -149,7 +149,7 @@ func TestPackageImages(t *testing.T) {
 			l.must(l.scale(vnflcm.ScaleOut, 1))
 			l.must(l.heal(""))
 			delete(l.stacks, openstack.StackName(l.id))
-			l.must(l.heal("true")) // without the parameters that the stack had
+			l.must(l.heal("true")) // the new stack gets other parameters
 			l.wantImage()
 			l.must(l.terminate())
 			if len(l.images) != 2 || l.uploads() != 1 {
@@ -159,14 +159,14 @@ func TestPackageImages(t *testing.T) {
 	}
 }
 
-// TestSameContent: two files with the same content become one image, unless their minimum sizes in the VNFD differ.
+// TestSameContent checks that two files with the same content become one image, unless their minimum sizes in the VNFD differ.
 func TestSameContent(t *testing.T) {
 	t.Parallel()
 	for minimum, images := range map[string]int{"2 GB": 1, "1 GB": 2} {
 		t.Run(minimum, func(t *testing.T) {
 			t.Parallel()
 			dir := imageDir(t)
-			text, err := os.ReadFile(filepath.Join(dir, vnfdFile)) //nolint:gosec // our own
+			text, err := os.ReadFile(filepath.Join(dir, vnfdFile)) //nolint:gosec // a file of this project
 			master, worker, _ := strings.Cut(string(text), "    workerNode:\n")
 			worker = strings.ReplaceAll(strings.ReplaceAll(worker, "node.img", "other.img"), "min_ram: 2 GB", "min_ram: "+minimum)
 			err = errors.Join(err, os.WriteFile(filepath.Join(dir, vnfdFile), []byte(master+"    workerNode:\n"+worker), 0o600),
@@ -186,7 +186,7 @@ func TestSameContent(t *testing.T) {
 	}
 }
 
-// TestSharedImage: instances share an image until the last one is terminated. If an image has as many tags as Glance
+// TestSharedImage checks that instances share an image until the last of them is terminated. If an image has as many tags as Glance
 // allows, the next instance uploads another image.
 func TestSharedImage(t *testing.T) {
 	t.Parallel()
@@ -198,14 +198,14 @@ func TestSharedImage(t *testing.T) {
 			one.wantImage()
 		}
 	}
-	l.wantImages(2) // one of them for the last instance
+	l.wantImages(2) // the second image is for the last instance
 	for i, one := range labs {
 		one.must(one.terminate())
 		l.wantImages([]int{2, 2, 1, 0}[i])
 	}
 }
 
-// TestImageIsRetired: an image that another instance is about to delete is not used any more.
+// TestImageIsRetired checks that an instance does not use an image that another instance is about to delete.
 func TestImageIsRetired(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
@@ -241,7 +241,7 @@ func TestImageIsRetired(t *testing.T) {
 	}
 }
 
-// TestNamedImages: the driver uses an image that the request or the grant names, and uploads none.
+// TestNamedImages checks that the driver uses an image that the request or the grant names, and uploads no image.
 func TestNamedImages(t *testing.T) {
 	t.Parallel()
 	const named = `{"nfv": {"VDU": {"masterNode": {"vcImageId": "theirs"}, "workerNode": {"vcImageId": "theirs"}}}}`

@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// lookingAt is a management driver that is called with each VNFC after the instantiation.
+// lookingAt is a management driver that calls the function with each VNFC after the instantiation.
 type lookingAt func(vnflcm.VNFC)
 
 func (lookingAt) Validate(context.Context, *vnflcm.Operation) error { return nil }
@@ -32,7 +32,7 @@ func (look lookingAt) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestWhatAnInstanceShows checks all attributes of the stack that management drivers and clients see.
+// TestWhatAnInstanceShows checks all attributes of the stack that management drivers and clients get.
 func TestWhatAnInstanceShows(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -73,7 +73,7 @@ func TestWhatAnInstanceShows(t *testing.T) {
 	}
 }
 
-// TestSecretsStay: the password of the VIM is in no log, event, error or record, also after failures.
+// TestSecretsStay checks that no log, event, error or record contains the password of the VIM, also after failures.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -108,7 +108,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// TestGrantFillsIn: a value that the grant can give is no fault while the grant is pending.
+// TestGrantFillsIn checks that a missing value is not a fault before the grant if the grant can contain it.
 func TestGrantFillsIn(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)
@@ -145,7 +145,7 @@ func (nfvo) Grant(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 			ExtCps: []vnflcm.VnfExtCpData{{CpdID: "masterNode_CP1"}, {CpdID: "workerNode_CP2"}}}}}, nil
 }
 
-// volumes returns the volumes of VNFCs by the id of the VNFC. It checks that the instance lists the same volumes.
+// volumes returns the volumes by the id of their VNFC. It checks that the document of the instance has the same volumes.
 func (l *lab) volumes() map[string]string {
 	l.t.Helper()
 	inst, err := l.Get(l.t.Context(), l.id)
@@ -171,7 +171,8 @@ func (l *lab) volumes() map[string]string {
 	return out
 }
 
-// TestVolumes: healing VNFCs keeps their volumes unless the request asks for new ones; those of other VNFCs stay.
+// TestVolumes checks that healing keeps the volumes of the healed VNFCs unless the request asks for new volumes, and always keeps the
+// volumes of other VNFCs.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	const storage = `"tacker_extension_heal_include_block_storage": `
@@ -197,7 +198,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// TestVolumeIsMissing: an instance does not show a volume that Heat has not created yet.
+// TestVolumeIsMissing checks that the document of an instance does not contain a volume that Heat has not created yet.
 func TestVolumeIsMissing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, openstack.VimTypeV2)

@@ -12,10 +12,10 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// stopper is a management driver that stops the servers of a healing before they are replaced.
+// stopper is a management driver that stops the healed servers before they are replaced.
 type stopper struct {
 	idle
-	giveUp  chan struct{} // closed when the stop waits no longer
+	giveUp  chan struct{} // closed when the stop must not wait any longer
 	stopped error
 }
 
@@ -39,13 +39,13 @@ func (s *stopper) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestStopMachine waits until Nova reports that the server is off, as long as the caller allows.
+// TestStopMachine checks that stopping a machine waits until Nova reports that the server is off, or until the caller's context ends.
 func TestStopMachine(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		running int // looks until the server is off
-		status  int // what Nova answers to the stop; 0: as usual
+		running int // requests until the server is off
+		status  int // status of Nova's answer to the stop; 0: success
 		want    string
 	}{
 		{name: "shuts down", running: 3},
@@ -68,7 +68,7 @@ func TestStopMachine(t *testing.T) {
 			l.running = c.running
 			l.fault = func(r *http.Request) int {
 				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]) {
-					if looks++; looks == 5 && c.running == math.MaxInt { // the caller does not wait any longer
+					if looks++; looks == 5 && c.running == math.MaxInt { // end the context of the caller
 						close(s.giveUp)
 					}
 				}

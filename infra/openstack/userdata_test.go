@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// hotOf returns a base HOT with one resource VDU1 that has the properties.
+// hotOf returns a base HOT with one resource VDU1 with these properties.
 func hotOf(t *testing.T, properties string) *hot.Template {
 	t.Helper()
 	template, err := hot.Load(fstest.MapFS{
@@ -89,7 +89,7 @@ func TestDefaultUserData(t *testing.T) {
 	}
 }
 
-// TestMovedConnectionPoint: subnets and addresses of the former network are not kept.
+// TestMovedConnectionPoint checks that subnets and addresses of the former network are removed.
 func TestMovedConnectionPoint(t *testing.T) {
 	t.Parallel()
 	properties := "      e: {get_param: [nfv, CP, CP1, network]}\n      g: {get_param: [nfv, CP, CP1, fixed_ips, 0, subnet]}\n"
@@ -132,7 +132,7 @@ func copied(m map[string]any) map[string]any {
 	return out
 }
 
-// TestStandardUserData: each VNFC has its own resource, parameters, address and zone.
+// TestStandardUserData checks VNFCs with a separate resource, parameters, address and zone each.
 func TestStandardUserData(t *testing.T) {
 	t.Parallel()
 	properties := "      a: {get_param: [nfv, VDU, VDU1, vcImageId]}\n      f: {get_param: [nfv, CP, CP1, fixed_ips, 0, ip_address]}\n"

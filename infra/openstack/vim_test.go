@@ -24,7 +24,7 @@ clouds:
   open: {verify: false, cacert: CA, auth: {auth_url: "http://k", application_credential_id: i, application_credential_secret: CANARY}}
 `
 
-// Not parallel: the environment belongs to the process.
+// TestVIMFromClouds is not parallel, because it changes the environment of the process.
 func TestVIMFromClouds(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
-// TestCheckVIM logs in with connections of clients. The policy decides about their addresses.
+// TestCheckVIM logs in with connections of clients. Addresses must be allowed by the policy.
 func TestCheckVIM(t *testing.T) {
 	t.Parallel()
 	cloud := newFake(t)
@@ -27,7 +27,7 @@ func TestCheckVIM(t *testing.T) {
 	for name, c := range map[string]struct {
 		inter, access string
 		policy        outbound.Policy
-		want          string // the attribute; "": no fault
+		want          string // attribute in the error; "": no error
 	}{
 		"accepted":     {`{"endpoint":"` + cloud.URL + `/v3"}`, login, outbound.AllowAny, ""},
 		"refused":      {`{"endpoint":"` + refused.URL + `"}`, login, outbound.AllowAny, "accessInfo: "},
