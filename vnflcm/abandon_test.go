@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// abandoned returns the list of one instance that was given up, without its time.
+// abandoned returns the record of an abandoned instance, without its time.
 func (x *toys) abandoned(id string) *vnflcm.AbandonedInstance {
 	x.t.Helper()
 	list, err := x.Abandoned(x.t.Context())
@@ -29,13 +29,13 @@ func (x *toys) abandoned(id string) *vnflcm.AbandonedInstance {
 	return nil
 }
 
-// TestAbandon gives up instances that can be neither terminated nor deleted.
+// TestAbandon abandons instances that can be neither terminated nor deleted.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	three := []string{"vm-master-0-0", "vm-worker-0-0", "vm-worker-1-0"}
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, x *toys, id string) (opID string)
-		state vnflcm.OperationState // of that operation afterwards
+		state vnflcm.OperationState // of the operation afterwards
 		want  []string              // servers
 	}{
 		"the VIM is not registered any more": {
@@ -137,7 +137,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestAbandonIsRefused while an operation is active, in whichever process.
+// TestAbandonIsRefused checks that Abandon is refused while an operation is active, in this or in another process.
 func TestAbandonIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, state := range []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack} {

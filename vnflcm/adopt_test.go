@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// Adopt finds the machines of an instance that another store knows.
+// Adopt returns the machines of an instance that is in another store.
 func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Adopted, error) {
 	if resource != "cluster of toys" {
 		return vnflcm.Adopted{}, errors.Join(c.planFault, &vnflcm.ParamError{Path: "resource", Value: resource, Reason: "is not on the VIM"})
@@ -28,14 +28,14 @@ func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string
 	return vnflcm.Adopted{Resources: found, Levels: c.adoptedLevels, State: map[string]any{"toy": "adopted"}}, errors.Join(c.planFault, err)
 }
 
-// adoption is a VNF that one Manager has made and another Manager, with another store, adopts.
+// adoption is a VNF that one Manager has instantiated and another Manager, with another store, adopts.
 type adoption struct {
 	*toys
 	known vnflcm.VnfInstance
 	req   vnflcm.InstantiateVnfRequest
 }
 
-// newAdoption makes a VNF with one master and four workers.
+// newAdoption instantiates a VNF with one master and four workers.
 func newAdoption(t *testing.T, change func(*vnflcm.Config)) *adoption {
 	t.Helper()
 	maker := newToys(t, nil)
@@ -54,7 +54,7 @@ func newAdoption(t *testing.T, change func(*vnflcm.Config)) *adoption {
 	return a
 }
 
-// TestAdopt has a VNF adopted that another Manager has made, and then changes and removes it.
+// TestAdopt adopts a VNF that another Manager has instantiated, and then changes and terminates it.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	a := newAdoption(t, nil)
@@ -89,8 +89,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptedLevels holds that levels of the driver count without a scale status of the caller, and that the data of the driver are
-// written with the instance.
+// TestAdoptedLevels checks that Adopt uses the levels of the driver if the caller gives no scale status, and that the driver's data
+// are written with the instance.
 func TestAdoptedLevels(t *testing.T) {
 	t.Parallel()
 	a := newAdoption(t, nil)
@@ -120,10 +120,10 @@ func TestAdoptedLevels(t *testing.T) {
 	toy, _ = b.cfg.Infra["toy"].(*cloud)
 	toy.adoptedLevels = map[string]int{"workers": 0}
 	_, err = b.Adopt(t.Context(), b.known, b.req, "cluster of toys")
-	must(t, err) // the scale status of the caller comes first
+	must(t, err) // the scale status of the caller takes precedence
 }
 
-// stateKeys are the records of drivers.
+// stateKeys returns the keys of the records of drivers.
 func (a *adoption) stateKeys() (keys []string) {
 	a.t.Helper()
 	list, err := a.cfg.Store.List(a.t.Context(), store.Query{Kind: "state"})
@@ -134,7 +134,7 @@ func (a *adoption) stateKeys() (keys []string) {
 	return keys
 }
 
-// TestAdoptPods: pods of one name in two namespaces are two VNFCs, and one pod belongs to one instance.
+// TestAdoptPods checks that pods of the same name in two namespaces are two VNFCs, and that a pod belongs to one instance.
 func TestAdoptPods(t *testing.T) {
 	t.Parallel()
 	a := newAdoption(t, nil)
@@ -155,7 +155,7 @@ func TestAdoptPods(t *testing.T) {
 	}
 }
 
-// TestAdoptRefused holds that Adopt reports all faults and writes nothing then.
+// TestAdoptRefused checks that Adopt reports all faults at once and writes nothing.
 func TestAdoptRefused(t *testing.T) {
 	t.Parallel()
 	masked, err := vnflcm.ParseParams([]byte(`{"password": "***"}`))
@@ -214,7 +214,7 @@ func TestAdoptRefused(t *testing.T) {
 	}
 }
 
-// TestAdoptOnce has a VNF adopted under many ids at once: one of them gets it.
+// TestAdoptOnce adopts a VNF concurrently under many ids. Only one call succeeds.
 func TestAdoptOnce(t *testing.T) {
 	t.Parallel()
 	a := newAdoption(t, nil)
@@ -244,7 +244,7 @@ func TestAdoptOnce(t *testing.T) {
 	}
 }
 
-// slowAdopter does something while it reads the machines.
+// slowAdopter calls a function while it reads the machines.
 type slowAdopter struct {
 	*cloud
 	during func()

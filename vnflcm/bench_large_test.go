@@ -15,8 +15,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
-// largeInstances is how many instances the large store has, each with ten finished operations. VNFKIT_BENCH_INSTANCES
-// changes it.
+// largeInstances returns the number of instances in the large store, each with ten finished operations. VNFKIT_BENCH_INSTANCES
+// changes the number.
 func largeInstances(b *testing.B) int {
 	n := 10_000
 	if text := os.Getenv("VNFKIT_BENCH_INSTANCES"); text != "" {
@@ -27,7 +27,7 @@ func largeInstances(b *testing.B) int {
 	return n
 }
 
-// fill makes the instances and their operations, some side by side.
+// fill creates the instances and their operations, some of them concurrently.
 func fill(b *testing.B, m *vnflcm.Manager, instances int) (one string) {
 	b.Helper()
 	ids := make([]string, instances)
@@ -55,8 +55,8 @@ func fill(b *testing.B, m *vnflcm.Manager, instances int) (one string) {
 	return ids[instances/2]
 }
 
-// copyRecords copies all records of some kinds from one store into another. Each is put as often as its version says,
-// because bodies are bound to it.
+// copyRecords copies all records of some kinds from one store to another. It puts each record until the copy has the same version,
+// because bodies are bound to the version.
 func copyRecords(b *testing.B, from, to store.Store, kinds ...string) {
 	b.Helper()
 	for _, kind := range kinds {
@@ -154,8 +154,7 @@ func BenchmarkLCMWait(b *testing.B) {
 	}
 }
 
-// BenchmarkLCMTakeover measures when, after the death of its process and beyond the TTL, an operation continues in
-// another process.
+// BenchmarkLCMTakeover measures the time, beyond the TTL, from the death of a process until another process continues its operation.
 func BenchmarkLCMTakeover(b *testing.B) {
 	const ttl = 2 * time.Second
 	for _, db := range databases {
@@ -163,7 +162,7 @@ func BenchmarkLCMTakeover(b *testing.B) {
 			store := db.open(b)
 			maker := benchManager(b, store, nil)
 			id := benchInstance(b, maker, "plain")
-			mustBench(b, maker.Close(b.Context())) // it would take over too
+			mustBench(b, maker.Close(b.Context())) // this process would take over too
 			var late time.Duration
 			runs := 0
 			for b.Loop() {

@@ -20,14 +20,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
-// benchWrites is how many commits an operation with ten steps may cost: the measure of BenchmarkLCM.
+// benchWrites is the number of commits that an operation with ten steps may cost, the reference of BenchmarkLCM.
 const benchWrites = 16
 
 // database is a store to measure, with the rate of bare inserts that its database commits.
 type database struct {
 	name string
 	open func(b *testing.B) store.Store
-	// insert prepares what inserts one row and commits. It is nil where nothing is committed.
+	// insert returns a function that inserts one row and commits. It is nil for a store without commits.
 	insert func(b *testing.B) func(ctx context.Context) error
 }
 
@@ -37,7 +37,7 @@ var databases = []database{
 	{name: "postgres", open: openPostgresBench, insert: insertPostgres},
 }
 
-// servers are the PostgreSQL servers of the benchmarks that run.
+// servers are the PostgreSQL servers of the running benchmarks.
 var servers = map[*testing.B]string{}
 
 func openPostgresBench(b *testing.B) store.Store {
@@ -158,7 +158,7 @@ func heal(ctx context.Context, m *vnflcm.Manager, id string) error {
 	return err
 }
 
-// atOnce calls do n times from each of some goroutines, and returns how often per second.
+// atOnce calls do n times from each goroutine, and returns the number of calls per second.
 func atOnce(b *testing.B, goroutines, n int, do func(goroutine int) error) float64 {
 	b.Helper()
 	var wg sync.WaitGroup
@@ -177,8 +177,8 @@ func atOnce(b *testing.B, goroutines, n int, do func(goroutine int) error) float
 	return float64(goroutines*n) / time.Since(began).Seconds()
 }
 
-// BenchmarkLCM measures operations with ten empty steps, beside what the same database commits in the same run.
-// of-bare is the rate of operations as a part of the bare commit rate divided by 16.
+// BenchmarkLCM measures operations with ten empty steps, and the commits of the same database in the same run. of-bare is the rate of
+// operations divided by a 16th of the bare commit rate.
 func BenchmarkLCM(b *testing.B) {
 	for _, db := range databases {
 		for _, goroutines := range []int{1, 10, 100} {
@@ -233,7 +233,7 @@ func (c *counted) Apply(ctx context.Context, b store.Batch) error {
 	return c.Store.Apply(ctx, b)
 }
 
-// TestStoreCalls holds how often an operation with ten steps calls the store.
+// TestStoreCalls checks the number of store calls of an operation with ten steps.
 func TestStoreCalls(t *testing.T) {
 	t.Parallel()
 	store := &counted{Store: store.NewMemory()}

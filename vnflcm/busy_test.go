@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// slowLists is a Store whose lists for clients take until their context ends, while slow is set.
+// slowLists is a Store whose lists for clients block until their context ends, while slow is set.
 type slowLists struct {
 	store.Store
 	slow    atomic.Bool
@@ -34,8 +34,8 @@ func (s *slowLists) List(ctx context.Context, q store.Query) ([]store.Record, er
 	return s.Store.List(ctx, q)
 }
 
-// TestListsTakeTurns: few lists read at once, the next ones wait and are refused after a while, and operations do not wait. A client
-// that disconnects gives its turn back.
+// TestListsTakeTurns checks that a limited number of lists reads the store at once, that further lists wait and are refused after a
+// while, and that operations do not wait. A client that disconnects frees its slot.
 func TestListsTakeTurns(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestListsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestPageEndsWhenBusy: a page that cannot have its next turn ends with what it has.
+// TestPageEndsWhenBusy checks that a page that gets no slot for its next read returns the items that it has read.
 func TestPageEndsWhenBusy(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestPageEndsWhenBusy(t *testing.T) {
 						others <- err
 					}()
 				}
-				synctest.Wait() // they have the turns that are left, and wait for the one of this list
+				synctest.Wait() // the other lists have the remaining slots, or wait for the slot of this list
 			}
 			return false
 		}}
@@ -132,7 +132,8 @@ func TestPageEndsWhenBusy(t *testing.T) {
 	})
 }
 
-// TestImpossibleLists: values that no record has are not looked up, and a list of them is empty.
+// TestImpossibleLists checks that values that no record can have are ignored, and that a list with only these values is empty and does
+// not read the store.
 func TestImpossibleLists(t *testing.T) {
 	t.Parallel()
 	store := &slowLists{Store: store.NewMemory()}

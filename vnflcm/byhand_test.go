@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestOperationByHand: what drivers call on an Operation that no Manager has made returns errors and does not panic.
+// TestOperationByHand checks that the methods of an Operation without a Manager return errors and do not panic.
 func TestOperationByHand(t *testing.T) {
 	t.Parallel()
 	ctx, op := t.Context(), &vnflcm.Operation{}

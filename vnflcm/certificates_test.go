@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// reader is a driver that reads two certificates, and cannot read others.
+// reader is a driver that reads two certificates and fails to read the rest.
 type reader struct {
 	vnflcm.MgmtDriver
 	list []vnflcm.Certificate
@@ -26,7 +26,8 @@ func (r reader) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnflc
 	return r.list, r.err
 }
 
-// TestCertificates: what drivers read is returned beside the error of what they cannot read, in which secrets are masked.
+// TestCertificates checks that the certificates that a driver reads are returned together with the error of the driver, in which
+// secrets are masked.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -67,7 +68,7 @@ func (d *deafReader) Certificates(ctx context.Context, op *vnflcm.Operation) ([]
 	return d.issuing.Certificates(ctx, op)
 }
 
-// TestCloseEndsWithItsContext: Close does not wait for a driver that ignores its context when the context of Close has ended.
+// TestCloseEndsWithItsContext checks that the end of its context ends Close, even if a driver ignores its context.
 func TestCloseEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

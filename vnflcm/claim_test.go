@@ -16,9 +16,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
-const shortTTL = time.Second // only in bubbles of synctest: on a busy machine a process would lose its lease
+const shortTTL = time.Second // only for synctest; on a busy machine a process would lose its lease
 
-// poll waits until ok, bounded.
+// poll waits until ok returns true, and fails the test after a limited time.
 func poll(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	_, err := backoff.Retry(t.Context(), func() (struct{}, error) {
@@ -32,7 +32,7 @@ func poll(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// renewals waits until every process has renewed its lease that often.
+// renewals waits until every process has renewed its lease n times.
 func (x *toys) renewals(n int64) {
 	x.t.Helper()
 	versions := func() map[string]int64 {
@@ -56,7 +56,7 @@ func (x *toys) renewals(n int64) {
 	})
 }
 
-// TestHeartbeat: a process renews one record for all operations that it runs, however many these are.
+// TestHeartbeat checks that a process renews a single record for all of its operations.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestHeartbeat(t *testing.T) {
 		})
 		before := store.writes.Load()
 		x.renewals(renewals)
-		if n := store.writes.Load() - before; n > renewals+1 { // one more may have begun before
+		if n := store.writes.Load() - before; n > renewals+1 { // one renewal may have begun before
 			t.Errorf("%d writes during %d renewals", n, renewals)
 		}
 		close(finish)
@@ -97,7 +97,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// other is a Manager of the same composition in another process.
+// other returns a Manager with the same composition, as in another process.
 func (x *toys) other(change func(*vnflcm.Config)) *toys {
 	x.t.Helper()
 	y := &toys{t: x.t, world: x.world, cfg: x.cfg}
@@ -125,7 +125,7 @@ func TestOtherProcessTakesNothingWhileTheFirstLives(t *testing.T) {
 		go func() { _, err := y.Wait(t.Context(), opID); waited <- err }()
 		close(g.open)
 		x.wait(opID, nil, vnflcm.Completed)
-		must(t, <-waited) // the other process sees the end too
+		must(t, <-waited) // the other process notices the end too
 	})
 }
 
@@ -144,8 +144,8 @@ func TestCancelFromAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestStaleProcessWritesNothing: a process loses the store for longer than its lease. Another takes over and
-// finishes; when the store is back, the first finds that out and writes nothing.
+// TestStaleProcessWritesNothing cuts a process from the store for longer than its lease. Another process takes over the operation and
+// completes it. When the first process reaches the store again, it writes nothing.
 func TestStaleProcessWritesNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestStaleProcessWritesNothing(t *testing.T) {
 		stale := make(chan error, 1)
 		x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if keyOf(s) == "instantiate_end/init/" {
-				_ = g.pass(context.WithoutCancel(ctx)) // a driver that does not listen
+				_ = g.pass(context.WithoutCancel(ctx)) // a driver that ignores its context
 				err := next(ctx)
 				stale <- err
 				return err
@@ -207,7 +207,7 @@ func TestCloseLeavesProcessingForTheNext(t *testing.T) {
 	_, err = x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	wantIs(t, err, vnflcm.ErrShutdown)
 
-	y := x.other(nil) // the operation was given up
+	y := x.other(nil) // takes over the operation
 	y.wait(opID, nil, vnflcm.Completed)
 	for key, n := range y.world.done {
 		if n != 1 {
@@ -233,7 +233,7 @@ func TestCloseGivesUpWaiting(t *testing.T) {
 	close(g.open)
 }
 
-// TestTakeoverPassesOverDamagedRecords: one record that cannot be read keeps no other operation from going on.
+// TestTakeoverPassesOverDamagedRecords checks that a record that cannot be read does not block the other operations.
 func TestTakeoverPassesOverDamagedRecords(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -245,14 +245,14 @@ func TestTakeoverPassesOverDamagedRecords(t *testing.T) {
 		closeManager(t, x.Manager)
 		claim, err := x.cfg.Store.Get(t.Context(), "claim", opID)
 		must(t, err)
-		claim.ID, claim.Version = "0", 0 // sealed for another id: unreadable, so that its holder counts as gone after the TTL
+		claim.ID, claim.Version = "0", 0 // sealed for another id, so unreadable; its holder counts as dead after the TTL
 		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{claim, {Kind: "operation", ID: "0", Body: []byte("damaged beyond repair")}}}))
 		x.cfg.Intercept, x.cfg.LeaseTTL = nil, shortTTL
 		x.start()
 		x.wait(opID, nil, vnflcm.Completed)
 		poll(t, "the unreadable operation is parked", func() bool {
 			now, err := x.cfg.Store.Get(t.Context(), "claim", "0")
-			return err == nil && now.Version == 3 // taken and parked
+			return err == nil && now.Version == 3 // taken over, then set aside
 		})
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestConflictNamesHolder checks that ErrConflict names the operation that holds the lock, its state, and what
-// ends it in that state.
+// TestConflictNamesHolder checks that ErrConflict names the operation that holds the lock, its state, and the calls that end the
+// operation in this state.
 func TestConflictNamesHolder(t *testing.T) {
 	t.Parallel()
 	for state, remedy := range map[vnflcm.OperationState]string{

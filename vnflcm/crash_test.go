@@ -21,7 +21,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
-// cutPoint is where in a step the process dies.
+// cutPoint is the point of a step at which the process dies.
 type cutPoint string
 
 const (
@@ -53,7 +53,7 @@ func (c *crash) intercept(ctx context.Context, s vnflcm.StepInfo, next func(cont
 	if err := c.die(key, beforeDo); err != nil {
 		return err
 	}
-	// Do has returned when its step is journaled: the put of the entry is the first thing that fails then.
+	// A step is journaled after Do has returned, so the put of its entry is the first call that fails.
 	if err := next(context.WithValue(ctx, dying{}, c)); err != nil {
 		return err
 	}
@@ -71,11 +71,11 @@ func afterDo(ctx context.Context, key string) error {
 	if err := c.die(key, insideDo); err != nil {
 		return err
 	}
-	_ = c.die(key, beforeJournal) // Do still returns well
+	_ = c.die(key, beforeJournal) // Do still returns without an error
 	return nil
 }
 
-// scenario is an operation, and what comes before it.
+// scenario is an operation with its preparation.
 type scenario struct {
 	name    string
 	prepare func(*toys, string)
@@ -110,7 +110,7 @@ var scenarios = []scenario{
 	outAndIn,
 }
 
-// outAndIn scales three aspects, of which two scale the same VDU.
+// outAndIn scales three aspects; two of them scale the same VDU.
 var outAndIn = scenario{"scale to level", running, func(x *toys, id string) (string, error) {
 	request := toLevels("masters", 1, "workers", 0)
 	request.ScaleInfo = append(request.ScaleInfo, vnflcm.ScaleInfo{AspectID: "spare", ScaleLevel: 1})
@@ -119,7 +119,7 @@ var outAndIn = scenario{"scale to level", running, func(x *toys, id string) (str
 
 func running(x *toys, id string) { _, _ = x.instantiate(id, "plain", vnflcm.Completed) }
 
-// end is what a scenario comes to.
+// end is the result of a scenario.
 type end struct {
 	World    state
 	Instance vnflcm.VnfInstance
@@ -147,7 +147,7 @@ var parsedPlain = sync.OnceValue(func() vnflcm.Packages {
 	return cfg.Packages
 })
 
-// undisturbed runs a scenario without a crash: the keys of its steps, how often each Do ran, and the end.
+// undisturbed runs a scenario without a crash. It returns the keys of its steps, the number of runs of each Do, and the end.
 func undisturbed(t *testing.T, s scenario) (keys []string, done map[string]int, want end) {
 	t.Helper()
 	x := newToys(t, onePlain)
@@ -211,8 +211,8 @@ func deleteAll(t *testing.T, s store.Store, kind string) {
 	must(t, s.Apply(t.Context(), store.Batch{Delete: list}))
 }
 
-// TestCrashAnywhereAndResume kills the process at every step of every operation, before, inside and after it,
-// and resumes in another: the end is the one of an undisturbed run, and no step that had finished ran again.
+// TestCrashAnywhereAndResume kills the process before, inside and after every step of every operation, and resumes in another process.
+// The end must equal the end of an undisturbed run, and no finished step may run again.
 func TestCrashAnywhereAndResume(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenarios {
@@ -244,15 +244,15 @@ func (c crashCase) String() string {
 	return fmt.Sprintf("%s, %s, journal dropped %v", c.key, c.point, c.dropJournal)
 }
 
-// crashCases lists the cases of the steps. Unless VNFKIT_FULL is set, it lists one case of each step.
+// crashCases returns the cases of the steps. Unless VNFKIT_FULL is set, it returns one case for each step.
 func crashCases(keys []string, done map[string]int) (cases []crashCase) {
 	for _, key := range keys {
 		for _, point := range cutPoints {
 			if done[key] == 0 && (point == insideDo || point == beforeJournal) {
-				continue // the probe finds that there is nothing to do
+				continue // the probe reports that the step is done
 			}
 			cases = append(cases, crashCase{key, point, false})
-			if point == insideDo || point == afterJournal { // elsewhere only this one entry could not be found
+			if point == insideDo || point == afterJournal { // at other points the journal lacks only this entry
 				cases = append(cases, crashCase{key, point, true})
 			}
 		}
@@ -263,8 +263,8 @@ func crashCases(keys []string, done map[string]int) (cases []crashCase) {
 	return cases
 }
 
-// checkDone compares how often each Do ran. Only "configure" has no probe: it may run again when it was cut,
-// or when the journal is gone.
+// checkDone compares the numbers of runs of each Do. Only "configure" has no probe: it may run again if it was interrupted, or if the
+// journal was lost.
 func checkDone(t *testing.T, name string, want, got map[string]int, cut string, dropped bool) {
 	t.Helper()
 	for _, unprobed := range []string{"instantiate_end/configure/", "modify_information_end/configure/"} {
@@ -277,8 +277,8 @@ func checkDone(t *testing.T, name string, want, got map[string]int, cut string, 
 	}
 }
 
-// TestCrashAtEveryWriteAndResume kills the process at every write to the store, those between the phases
-// included: nothing stays locked and nothing is left behind.
+// TestCrashAtEveryWriteAndResume kills the process at every write to the store, also between phases. No instance may stay locked and no
+// resource may be left.
 func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	t.Parallel()
 	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel} {
@@ -288,7 +288,7 @@ func TestCrashAtEveryWriteAndResume(t *testing.T) {
 			for writes := int32(1000); ; writes-- {
 				left, got := diesAfter(t, s, writes)
 				if writes == 1000 {
-					want, writes = got, 1000-left // so many it takes
+					want, writes = got, 1000-left // the number of writes of the scenario
 					if writes < 1 {
 						t.Fatal("no writes")
 					}
@@ -305,7 +305,7 @@ func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	}
 }
 
-// giveUp and undo are what can be done about a failed operation.
+// giveUp fails an operation in FAILED_TEMP; undo rolls it back.
 var giveUp = scenario{"fail", failedScaleOut, func(x *toys, id string) (string, error) {
 	return lastOperation(x, id), x.Fail(x.t.Context(), lastOperation(x, id))
 }}
@@ -315,7 +315,7 @@ var undo = scenario{"rollback", failedScaleOut, func(x *toys, id string) (string
 	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
 }}
 
-// undoLevel rolls back a SCALE_TO_LEVEL that has failed in its second scale-out.
+// undoLevel rolls back a SCALE_TO_LEVEL that failed in its second scale-out.
 var undoLevel = scenario{"rollback", failedTwoOut, func(x *toys, id string) (string, error) {
 	x.world.failAt("scale_end.2/join/worker-2", nil)
 	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
@@ -342,7 +342,8 @@ func lastOperation(x *toys, id string) string {
 	return list.Items[len(list.Items)-1].ID
 }
 
-// mortalStore dies after a number of writes. Renewals of the lease do not count: they come at any time.
+// mortalStore is the store of a process that dies after a number of writes. Renewals of the lease do not count, because they come at
+// any time.
 type mortalStore struct {
 	storetest.Fence
 	writes atomic.Int32
@@ -395,7 +396,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	if s.name != "instantiate" && occ.Operation == vnflcm.OpInstantiate {
 		occ = &vnflcm.VnfLcmOpOcc{OperationState: vnflcm.RolledBack}
 	}
-	// It may have died before it was accepted or before it touched anything: then it can be asked for again.
+	// If the process died before the operation was accepted, or before the operation changed anything, the request is sent again.
 	if again := occ.OperationState == vnflcm.RolledBack && s.name != "rollback" || occ.OperationState == vnflcm.FailedTemp; again {
 		opID, err := s.begin(x, id)
 		must(t, err)
@@ -414,7 +415,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	return left, e
 }
 
-// TestCrashAndResumeOnSQLite is a sample of the same on a database in a file.
+// TestCrashAndResumeOnSQLite runs a sample of these cases on a database in a file.
 func TestCrashAndResumeOnSQLite(t *testing.T) {
 	t.Parallel()
 	for i, s := range scenarios[:4] {
@@ -439,8 +440,8 @@ func openSQLite(t *testing.T) store.Store {
 	return s
 }
 
-// TestManyOperationsOnSQLite begins many operations at once in one file: none fails. The lease lasts longer than a slow machine takes;
-// TestUrgentGoesFirst of the store checks that a renewal does not wait for other batches.
+// TestManyOperationsOnSQLite starts many operations at once on one file. None may fail. The lease is longer than the time that a slow
+// machine needs; TestUrgentGoesFirst of the store checks that a renewal does not wait for other batches.
 func TestManyOperationsOnSQLite(t *testing.T) {
 	t.Parallel()
 	n := 1000

@@ -18,8 +18,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// damages are the ways in which a body is damaged. A body without the header of a sealed one could be sealed under a key that this
-// process does not have.
+// damages are the kinds of damage to a body. A body without the header of a sealed body could be sealed under a key that this process
+// does not have.
 var damages = map[string]func(t *testing.T, r store.Record) []byte{
 	"text":  func(*testing.T, store.Record) []byte { return []byte("damaged, and long enough to hold a nonce") },
 	"empty": func(*testing.T, store.Record) []byte { return nil },
@@ -32,10 +32,10 @@ var damages = map[string]func(t *testing.T, r store.Record) []byte{
 	"no JSON": func(t *testing.T, r store.Record) []byte { return sealed(t, r, `{"a"`) },
 }
 
-// identityOf is what the body of a record is bound to.
+// identityOf returns the identity to which the body of a record is bound.
 func identityOf(r store.Record) (identity []byte) {
 	for _, n := range []int64{r.Version, r.Index.Start} {
-		identity = binary.BigEndian.AppendUint64(identity, uint64(n)) //nolint:gosec // as the Manager does
+		identity = binary.BigEndian.AppendUint64(identity, uint64(n)) //nolint:gosec // the same conversion as in the Manager
 	}
 	for _, text := range []string{r.Kind, r.ID, r.Index.State, r.Index.Operation, r.Index.Instance, r.Index.VNFD} {
 		identity = append(binary.BigEndian.AppendUint64(identity, uint64(len(text))), text...)
@@ -57,7 +57,7 @@ func sealed(t *testing.T, r store.Record, clear string) []byte {
 // seemsForeign reports whether a damaged body could be sealed under a key that this process does not have.
 func seemsForeign(damage string) bool { return damage == "text" || damage == "empty" }
 
-// stateful is a toy cluster that keeps a key in the State of its instances and heals only with it.
+// stateful is a toy cluster that stores a key in the State of its instances. Heal fails without the key.
 type stateful struct{ cluster }
 
 func (d *stateful) Hooks() vnflcm.Hooks {
@@ -75,10 +75,10 @@ func (d *stateful) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// patient is a store with a record that is damaged, and what is in it.
+// patient is a store with a damaged record.
 type patient struct {
 	*toys
-	good string // an instance that the damage does not concern
+	good string // an instance without damage
 	log  *logText
 }
 
@@ -94,7 +94,7 @@ func newPatient(t *testing.T) *patient {
 	return p
 }
 
-// failed makes an instance with a scaling in FAILED_TEMP.
+// failed creates an instance with a scaling in FAILED_TEMP.
 func (p *patient) failed() (id, opID string) {
 	p.t.Helper()
 	id = p.instantiated("plain")
@@ -105,7 +105,7 @@ func (p *patient) failed() (id, opID string) {
 	return id, opID
 }
 
-// accepted makes an instance with an instantiation that no process works on.
+// accepted creates an instance with an instantiation that no process runs.
 func (p *patient) accepted() (id, opID string) {
 	p.t.Helper()
 	closeManager(p.t, p.Manager) // it would take the operation up
@@ -116,7 +116,7 @@ func (p *patient) accepted() (id, opID string) {
 	return id, opID
 }
 
-// cut makes an instance with an operation in PROCESSING that its process has left.
+// cut creates an instance with an operation in PROCESSING whose process has ended.
 func (p *patient) cut(begin func(x *toys, id string) (string, error), at string) (id, opID string) {
 	p.t.Helper()
 	id = p.create()
@@ -133,7 +133,7 @@ func (p *patient) cut(begin func(x *toys, id string) (string, error), at string)
 	return id, opID
 }
 
-// logText keeps a log.
+// logText stores a log.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -156,7 +156,7 @@ func (p *patient) logs(text string) {
 	}
 }
 
-// finds checks that an error names a record that cannot be read.
+// finds checks that an error names the damaged record.
 func (p *patient) finds(kind, id string, err error) {
 	p.t.Helper()
 	if !errors.Is(err, vnflcm.ErrUnreadable) || !strings.Contains(err.Error(), kind+" "+id) {
@@ -164,7 +164,7 @@ func (p *patient) finds(kind, id string, err error) {
 	}
 }
 
-// works ends when operations of the instance can be begun and completed.
+// works checks that operations of the instance can be started and completed.
 func (p *patient) works(id string) {
 	p.t.Helper()
 	opID, err := p.Heal(p.t.Context(), id, vnflcm.HealVnfRequest{})
@@ -172,7 +172,7 @@ func (p *patient) works(id string) {
 	p.ends(id)
 }
 
-// ends terminates and deletes the instance, of which nothing is left.
+// ends terminates and deletes the instance, and checks that no record of it is left.
 func (p *patient) ends(id string) {
 	p.t.Helper()
 	opID, err := p.Terminate(p.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
@@ -183,17 +183,17 @@ func (p *patient) ends(id string) {
 	}
 }
 
-// resume waits until the Manager has looked for what the earlier process has left. damaged: the log names the record.
+// resume waits until the Manager has searched for operations of the earlier process. If damaged is set, the log must name the record.
 func (p *patient) resume(kind, id string, damaged bool) {
 	p.t.Helper()
-	time.Sleep(patience / 8) // a look is at most an eighth of the LeaseTTL away
+	time.Sleep(patience / 8) // the Manager searches at least every eighth of the LeaseTTL
 	if damaged {
 		p.logs(kind + " " + id + ": " + vnflcm.ErrUnreadable.Error())
 	}
 }
 
-// TestDamagedRecords damages one record of each kind in each way. A later process starts, works on everything else, says which record
-// it cannot read, and has a way out.
+// TestDamagedRecords damages one record of each kind in each way. The next process must start, work with all other records, name the
+// damaged record, and have a call that removes the problem.
 func TestDamagedRecords(t *testing.T) {
 	t.Parallel()
 	instantiate := func(x *toys, id string) (string, error) {
@@ -202,9 +202,9 @@ func TestDamagedRecords(t *testing.T) {
 	heal := func(x *toys, id string) (string, error) { return x.Heal(x.t.Context(), id, vnflcm.HealVnfRequest{}) }
 	for name, c := range map[string]struct {
 		kind string
-		// prepare returns the id of the record, and what follows in a later process.
+		// prepare returns the id of the record, and a function that checks the next process.
 		prepare func(p *patient, damage string) (id string, then func())
-		blocks  bool // the default VIM
+		blocks  bool // the damage blocks the default VIM
 	}{
 		"instance": {kind: "instance", prepare: func(p *patient, _ string) (string, func()) {
 			id := p.instantiated("plain")
@@ -487,7 +487,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// TestStoreOfNewerVersion: a store that a newer version of vnfkit has written is refused, and unchanged.
+// TestStoreOfNewerVersion checks that New refuses a store of a newer version of vnfkit and does not change it.
 func TestStoreOfNewerVersion(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -507,7 +507,8 @@ func TestStoreOfNewerVersion(t *testing.T) {
 	}
 }
 
-// TestRestoredInstance: an instance whose record comes from a backup, in which an operation that has ended since holds it, is not locked.
+// TestRestoredInstance restores the record of an instance from a backup made during an operation that has ended since. The instance must
+// not be locked.
 func TestRestoredInstance(t *testing.T) {
 	t.Parallel()
 	ring, err := keyring.New(testKey)
@@ -540,8 +541,8 @@ func TestRestoredInstance(t *testing.T) {
 	}
 }
 
-// TestForgetWhileRunning: an operation that is forgotten while a process works on it ends in that process too, and its instance can be
-// changed by the next operation.
+// TestForgetWhileRunning checks that Forget of a running operation also ends it in the process that runs it, and that the next operation
+// can change the instance.
 func TestForgetWhileRunning(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// shownParams returns the operationParams of an operation as its document shows them.
+// shownParams returns the operationParams in the document of an operation.
 func shownParams(t *testing.T, occ *vnflcm.VnfLcmOpOcc) (shown map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(occ)
@@ -60,7 +60,7 @@ func TestOperationParamsShowWhatIsDeclared(t *testing.T) {
 		}
 	}
 
-	// Nothing is public of a driver that the composition no longer has.
+	// If the composition no longer has the driver, no parameter is public.
 	x.cfg.PublicParams, x.cfg.Mgmt = nil, nil
 	x.start()
 	occ, err = x.Operation(t.Context(), opID)
@@ -81,7 +81,7 @@ func TestMisspelledPublicParams(t *testing.T) {
 	}
 }
 
-// TestMaskedValuesAreRefused: who writes back what he has read destroys what was masked.
+// TestMaskedValuesAreRefused checks that a client cannot overwrite a secret with the masked value that it has read.
 func TestMaskedValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	const body = `{"flavourId":"***","additionalParams":{"a":[{"b":"***"}],"c":"d***"},"extensions":"***","unknown":["***"],
@@ -130,7 +130,7 @@ func TestMetadataWithObjects(t *testing.T) {
 	}
 }
 
-// changes are what an operation says it has changed.
+// changes are the changes in the document of an operation.
 type changes struct {
 	Resources vnflcm.ResourceChanges
 	Info      []string // ids of VIM connections
@@ -168,8 +168,8 @@ func affectedStorage(change vnflcm.ChangeType, vnfc, resource string) vnflcm.Aff
 	return vnflcm.AffectedVirtualStorage{ID: "volume-" + vnfc, VirtualStorageDescID: "data", ChangeType: change, StorageResource: handle("vol-" + resource)}
 }
 
-// TestWhatOperationsHaveChanged: resources so far, also of an operation that has failed; attributes and links of the
-// instance once the operation has ended.
+// TestWhatOperationsHaveChanged checks that the document of an operation has the changed resources so far, also after a failure, and the
+// changed attributes and links of the instance once the operation has ended.
 func TestWhatOperationsHaveChanged(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -236,7 +236,7 @@ func TestWhatOperationsHaveChanged(t *testing.T) {
 	}
 }
 
-// TestConnectionsHaveIDsAndTypes: SOL003 wants both, requests may leave them out.
+// TestConnectionsHaveIDsAndTypes checks that documents have the ids and types that SOL003 requires, although requests may omit them.
 func TestConnectionsHaveIDsAndTypes(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
-// exitError is what a leaf that runs commands returns.
+// exitError has the method by which the Manager recognises a failed command.
 type exitError struct{ host string }
 
 func (e *exitError) Error() string { return "kubeadm join on " + e.host + ": exit status 1" }
@@ -41,7 +41,7 @@ func TestErrorsThroughFanOutAndReload(t *testing.T) {
 		t.Errorf("the step: %+v", e)
 	}
 	wantIs(t, err, vnflcm.ErrNotSupported)
-	_, err = x.Wait(t.Context(), occ.ID) // later too
+	_, err = x.Wait(t.Context(), occ.ID) // a later call returns the same error
 	if _, ok := errors.AsType[*exitError](err); !ok {
 		t.Errorf("errors.As of a second Wait: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestErrorsThroughFanOutAndReload(t *testing.T) {
 	if diff := cmp.Diff(want, occ.Error.Steps); diff != "" || occ.Error.Status != http.StatusInternalServerError {
 		t.Errorf("status %d, steps:\n%s", occ.Error.Status, diff)
 	}
-	// Another process retries, and it fails otherwise: this one's errors are no longer why.
+	// Another process retries the operation, which fails with another error. The error of this process is obsolete.
 	x.world.failAt("instantiate_end/join/worker-0", errCut)
 	y.wait(occ.ID, y.Retry(t.Context(), occ.ID), vnflcm.FailedTemp)
 	_, err = x.wait(occ.ID, nil, vnflcm.FailedTemp)
@@ -70,7 +70,7 @@ func TestErrorsThroughFanOutAndReload(t *testing.T) {
 	}
 }
 
-// TestShutdownOfAnotherManagerIsAFailure: a driver may use a second Manager.
+// TestShutdownOfAnotherManagerIsAFailure checks that the shutdown of a second Manager, which a driver uses, is a failure of the operation.
 func TestShutdownOfAnotherManagerIsAFailure(t *testing.T) {
 	t.Parallel()
 	for _, code := range []vnflcm.Code{vnflcm.ErrShutdown, vnflcm.ErrLeased} {
@@ -90,7 +90,7 @@ func TestShutdownOfAnotherManagerIsAFailure(t *testing.T) {
 	}
 }
 
-// TestLostFinalWrite: the outcome cannot be written; Wait says so, and the next process finds the end again.
+// TestLostFinalWrite checks an operation whose result cannot be written: Wait returns an error, and the next process ends the operation.
 func TestLostFinalWrite(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -146,7 +146,7 @@ func TestAtPath(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnOperation: the events for an observer, in this order.
+// TestEventsOfAnOperation checks the events of an operation and their order.
 func TestEventsOfAnOperation(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -196,7 +196,7 @@ func TestEventsOfAnOperation(t *testing.T) {
 		"operation ROLLED_BACK",
 	}
 	var phases []string
-	for _, e := range got { // steps of the rollback run at once
+	for _, e := range got { // steps of the rollback run concurrently
 		if len(e) < 40 || e[:4] != "step" || !strings.Contains(e, "rollback") {
 			phases = append(phases, e)
 		}
@@ -222,7 +222,7 @@ func (d *verbose) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestLongErrors: a driver that quotes all that a peer has sent fills no error, event, log or record.
+// TestLongErrors checks that errors, events, logs and records stay small if a driver quotes a large answer of a peer.
 func TestLongErrors(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -32,8 +32,8 @@ func (p withoutRevoked) Open(ctx context.Context, tenant, vnfdID, digest string)
 	return pkg, nil
 }
 
-// A folder of packages, and a list of signers whose packages must not be used for new instances. To accept signed
-// packages only, give DirPackages the option tosca.WithIntegrity.
+// The program uses a folder of packages and a list of signers whose packages must not be used for new instances. To accept only signed
+// packages, pass tosca.WithIntegrity to DirPackages.
 func ExamplePackages() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "packages")

@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// A whole life: instantiate, scale out, heal one machine, terminate.
+// The program instantiates a VNF, scales it out, heals one machine and terminates the VNF.
 func Example() {
 	ctx := context.Background()
 	manager := newExampleManager(nil)
@@ -24,7 +24,7 @@ func Example() {
 	}
 	wait := func(opID string, err error) {
 		if err != nil {
-			log.Fatal(err) // the request was refused: nothing was touched
+			log.Fatal(err) // the request was refused and changed nothing
 		}
 		occ, err := manager.Wait(ctx, opID)
 		if err != nil {
@@ -56,7 +56,7 @@ func Example() {
 	//   REMOVED worker-1
 }
 
-// A hook that was interrupted runs again from its beginning. The step that was done is not.
+// An interrupted hook runs again from its beginning. A completed step is not repeated.
 func ExampleRun() {
 	tries := 0
 	hook := func(ctx context.Context, op *vnflcm.Operation) error {
@@ -100,7 +100,7 @@ func ExampleRun() {
 	// COMPLETED <nil>
 }
 
-// newExampleManager composes a Manager of the drivers below. hook runs at the end of an instantiation.
+// newExampleManager returns a Manager with the drivers below. hook runs at the end of an instantiation.
 func newExampleManager(hook func(context.Context, *vnflcm.Operation) error) *vnflcm.Manager {
 	ctx := context.Background()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
@@ -172,7 +172,7 @@ func (d poolDriver) Hooks() vnflcm.Hooks {
 	}}
 }
 
-// memoryCloud is an infrastructure driver whose machines are entries of a map. Its methods can be repeated: what is there is left.
+// memoryCloud is an infrastructure driver whose machines are entries of a map. Its methods are idempotent: existing machines stay.
 type memoryCloud struct {
 	machines map[string][]vnflcm.VNFC // by VNF instance
 }
@@ -230,7 +230,7 @@ func (c *memoryCloud) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm
 	return vnflcm.Resources{VNFCs: slices.Clone(c.machines[op.InstanceID])}, nil
 }
 
-// Every fault is found at once, by its path; what is unknown is named, for a warning.
+// DecodeRequest reports all faults with their paths. It returns unknown attributes for a warning.
 func ExampleDecodeRequest() {
 	var request vnflcm.InstantiateVnfRequest
 	unknown, err := vnflcm.DecodeRequest([]byte(`{
@@ -248,7 +248,7 @@ func ExampleDecodeRequest() {
 	// true
 }
 
-// A driver reads its parameters into a struct; secrets stay masked, whatever prints them.
+// A driver decodes its parameters into a struct. Secrets print as ***.
 func ExampleParams_Decode() {
 	params, err := vnflcm.ParseParams([]byte(`{"master_node": {"username": "ubuntu", "password": "s3cret"}, "replicas": "3"}`))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 
 // shift is one call of work by Exclusively.
 type shift struct {
-	began chan struct{} // closed when the work begins
-	ended chan error    // the cause for which its context has ended
+	began chan struct{} // closed when work begins
+	ended chan error    // receives the cause of the end of its context
 }
 
 func newShift() *shift { return &shift{make(chan struct{}), make(chan error, 1)} }
 
-// work works until its context ends.
+// work returns when its context ends.
 func (s *shift) work(ctx context.Context) error {
 	close(s.began)
 	<-ctx.Done()
@@ -30,7 +30,7 @@ func (s *shift) work(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// TestExclusively has several processes wait for one piece of work. Each ends in another way.
+// TestExclusively lets several processes wait for the same work. The work of each process ends for another reason.
 func TestExclusively(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestExclusively(t *testing.T) {
 		})
 		<-first.began
 
-		var again atomic.Bool // the process that lost the store works again
+		var again atomic.Bool // set if the process that lost the store gets the work again
 		second, third := newShift(), newShift()
 		wg.Go(func() {
 			err := cut.Exclusively(t.Context(), "mail", func(ctx context.Context) error {
@@ -94,7 +94,7 @@ func TestExclusively(t *testing.T) {
 		}
 		fence.Cut(false)
 		close(finish)
-		<-third.began // the process that was cut off takes its turn again
+		<-third.began // the process that was cut off gets the work again
 		closeManager(t, cut.Manager)
 		if err := <-third.ended; !errors.Is(err, vnflcm.ErrShutdown) {
 			t.Errorf("the work of a closed Manager ended with %v, want ErrShutdown", err)

@@ -22,22 +22,22 @@ const aDay = 24 * time.Hour
 // issuing is a MgmtDriver whose machines have certificates, which it renews.
 type issuing struct {
 	vnflcm.NoopDriver
-	life time.Duration // of new certificates
-	from time.Time     // NotBefore of all certificates, as kubeadm gives them that of their authority; zero: when they were made
+	life time.Duration // validity of new certificates
+	from time.Time     // NotBefore of all certificates, because kubeadm uses that of the authority; zero: the time of issue
 
 	mu         sync.Mutex
 	ends       map[string]map[string]time.Time // by instance and VNFC
-	authority  map[string]time.Time            // by instance: an authority that servers show
-	unread     map[string]error                // by VNFC
+	authority  map[string]time.Time            // by instance: end of an authority that servers present
+	unread     map[string]error                // error of reading, by VNFC
 	logins     int
 	handshakes int
-	renewals   []string              // instances, in order
-	failing    error                 // of each renewal
+	renewals   []string              // instances in the order of their renewals
+	failing    error                 // error of each renewal
 	broken     []string              // instances whose renewals fail
 	useless    bool                  // renewals change nothing
 	refused    string                // an instance whose requests are refused
-	during     func(context.Context) // called in each renewal
-	odd        []vnflcm.Certificate  // are read in addition
+	during     func(context.Context) // called during each renewal
+	odd        []vnflcm.Certificate  // additional certificates
 }
 
 func newIssuing(life time.Duration) *issuing {
@@ -136,7 +136,7 @@ func (d *issuing) set(change func()) {
 	change()
 }
 
-// calls returns how often certificates were read with a login, and without one.
+// calls returns the number of reads of certificates with a login and without a login.
 func (d *issuing) calls() [2]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +149,7 @@ func (d *issuing) renewed() []string {
 	return slices.Clone(d.renewals)
 }
 
-// issued are a Manager and a driver with certificates.
+// issued is a Manager with a driver that has certificates.
 type issued struct {
 	*toys
 	driver *issuing
@@ -183,16 +183,16 @@ func (x *issued) observed() int {
 	return len(x.events)
 }
 
-// later ends the process, and runs another one after that time.
+// later ends the process and starts another process after d.
 func (x *issued) later(d time.Duration) {
 	x.t.Helper()
 	closeManager(x.t, x.Manager)
 	time.Sleep(d)
 	x.start()
-	time.Sleep(settled)
+	time.Sleep(readDelay)
 }
 
-// run runs a process for some time, and advances the clock to its end.
+// run runs a process for d.
 func (x *issued) run(d time.Duration) {
 	x.t.Helper()
 	m, err := vnflcm.New(x.t.Context(), x.cfg)
@@ -209,7 +209,7 @@ func (x *issued) status(id string) *vnflcm.CertificateStatus {
 	return status
 }
 
-// ends returns the names of the known certificates.
+// names returns the names of the known certificates.
 func (x *issued) names(id string) (out []string) {
 	x.t.Helper()
 	for _, c := range x.status(id).Certificates {
@@ -245,7 +245,7 @@ func (x *issued) count(kind string) int {
 	return len(list)
 }
 
-const settled = 2 * time.Minute // after an operation its certificates have been read
+const readDelay = 2 * time.Minute // time after an operation within which its certificates have been read
 
 // TestCertificateStatus: certificates are read with a login after an operation, and daily without one. They are removed with the machine
 // and with the instance.
@@ -261,12 +261,12 @@ func TestCertificateStatus(t *testing.T) {
 			t.Errorf("an instance without machines: %+v", s)
 		}
 		x.driver.set(func() { x.driver.authority[id] = time.Now().Add(3000 * aDay) })
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		want := []string{"/ca.crt", "master-0/server.crt", "worker-0/server.crt", "worker-1/server.crt"}
 		if diff := cmp.Diff(want, x.names(id)); diff != "" || x.driver.calls() != [2]int{1, 1} {
 			t.Errorf("%v calls, certificates:\n%s", x.driver.calls(), diff)
 		}
-		if c := x.status(id).Certificates[0]; c.Machine != "master0" || c.NotBefore.IsZero() || time.Since(c.Read) > settled {
+		if c := x.status(id).Certificates[0]; c.Machine != "master0" || c.NotBefore.IsZero() || time.Since(c.Read) > readDelay {
 			t.Errorf("the first certificate is %+v", c)
 		}
 		x.later(aDay)
@@ -277,20 +277,20 @@ func TestCertificateStatus(t *testing.T) {
 		x.wait(opID, err, vnflcm.Completed)
 		opID, err = x.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{Metadata: vnflcm.KeyValuePairs{"a": "b"}}, "")
 		x.wait(opID, err, vnflcm.Completed)
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		if diff := cmp.Diff(want[:3], x.names(id)); diff != "" || x.driver.calls() != [2]int{2, 3} {
 			t.Errorf("%v calls after scaling in, certificates:\n%s", x.driver.calls(), diff)
 		}
 		opID, err = x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 		x.wait(opID, err, vnflcm.Completed)
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		if n := x.count("certificates"); n != 0 || len(x.status(id).Certificates) > 0 || x.count("lease") != 0 {
 			t.Errorf("%d records are left, %d leases", n, x.count("lease"))
 		}
 	})
 }
 
-// TestAbandonCertificates: an instance that is given up leaves no record.
+// TestAbandonCertificates checks that an abandoned instance leaves no record of certificates.
 func TestAbandonCertificates(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -304,8 +304,8 @@ func TestAbandonCertificates(t *testing.T) {
 	})
 }
 
-// TestCertificatesOfEarlierVersions: an instance without a record gets one when a process starts, and its certificates are read without a
-// login. An instance whose driver reads none is left alone, and a record of an instance that no longer exists is removed.
+// TestCertificatesOfEarlierVersions checks that an instance without a record gets a record when a process starts, and that its
+// certificates are read without a login. No record is added for a driver without certificates. A record of a deleted instance is removed.
 func TestCertificatesOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -316,29 +316,29 @@ func TestCertificatesOfEarlierVersions(t *testing.T) {
 		id := x.instantiated("plain")
 		bare := x.create()
 		x.instantiate(bare, "bare", vnflcm.Completed)
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		if n := x.count("certificates"); n != 0 {
 			t.Fatalf("%d records without a reader", n)
 		}
 		closeManager(t, x.Manager)
 		x.cfg.Mgmt = own
 		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "certificates", ID: "gone", Body: []byte("damaged"), Index: store.Index{Start: 1}}}}))
-		x.run(settled)
+		x.run(readDelay)
 		if len(x.names(id)) != 3 || x.driver.calls() != [2]int{0, 1} || x.count("certificates") != 2 {
 			t.Errorf("%v calls, %d records, certificates %v", x.driver.calls(), x.count("certificates"), x.names(id))
 		}
-		if s := x.status(bare); len(s.Certificates) > 0 || s.Fault != "" || time.Until(s.Next) < aDay-settled {
+		if s := x.status(bare); len(s.Certificates) > 0 || s.Fault != "" || time.Until(s.Next) < aDay-readDelay {
 			t.Errorf("without a reader: %+v", s)
 		}
-		x.run(settled)
+		x.run(readDelay)
 		if x.driver.calls() != [2]int{0, 1} {
 			t.Errorf("%v calls after a restart", x.driver.calls())
 		}
 	})
 }
 
-// TestUnreadCertificates: what cannot be read keeps its last date and is named, with secrets masked. Attempts that read nothing are made
-// again after growing pauses. A damaged record is written again.
+// TestUnreadCertificates checks that a certificate that cannot be read keeps its last date and is named, with secrets masked. Attempts
+// that read nothing are repeated after growing pauses. A damaged record is replaced.
 func TestUnreadCertificates(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestUnreadCertificates(t *testing.T) {
 		id := x.create()
 		opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"hunter2"}`)})
 		x.wait(opID, err, vnflcm.Completed)
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		read := time.Now()
 		x.driver.set(func() { x.driver.unread["worker-0"] = errors.New("no route to worker-0 with hunter2\x1b[2J\u202e") })
 		x.later(aDay)
@@ -385,7 +385,7 @@ func TestUnreadCertificates(t *testing.T) {
 	})
 }
 
-// TestCertificatesAreStored: Certificates stores what it has read, and announces what ends.
+// TestCertificatesAreStored checks that Certificates stores the certificates that it reads, and announces those that end soon.
 func TestCertificatesAreStored(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -402,23 +402,23 @@ func TestCertificatesAreStored(t *testing.T) {
 	})
 }
 
-// TestAnnouncements: each limit is announced once, and again after a renewal. Of limits that have passed while no process has run, the last
-// one is announced.
+// TestAnnouncements checks that each limit is announced once, and again after a renewal. If several limits have passed while no process
+// ran, only the last limit is announced.
 func TestAnnouncements(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 365*aDay, nil)
 		id := x.instantiated("plain")
 		x.driver.set(func() { x.driver.authority[id] = time.Now().Add(365*aDay + time.Hour) })
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		closeManager(t, x.Manager)
 		const all, authority = "master-0/server.crt worker-0/server.crt worker-1/server.crt", "/ca.crt"
 		end := x.status(id).Certificates[0].NotAfter
 		var want []string
 		for _, c := range []struct {
-			left  time.Duration // before the end of the servers' certificates, when a process starts
+			left  time.Duration // from the start of a process to the end of the servers' certificates
 			want  []string
-			limit string // that the gauge of package telemetry shows
+			limit string // limit in the gauge of package telemetry
 		}{
 			{364 * aDay, []string{authority}, "365"},
 			{62 * aDay, nil, "365"},
@@ -431,8 +431,8 @@ func TestAnnouncements(t *testing.T) {
 			{-30 * aDay, nil, "0"},
 		} {
 			time.Sleep(time.Until(end.Add(-c.left)) + time.Second)
-			x.run(settled)
-			x.run(settled)
+			x.run(readDelay)
+			x.run(readDelay)
 			want = append(want, c.want...)
 			if diff := cmp.Diff(want, x.announced()); diff != "" {
 				t.Fatalf("%v before the end:\n%s", c.left, diff)
@@ -446,17 +446,18 @@ func TestAnnouncements(t *testing.T) {
 		x.start()
 		opID, err := x.Maintain(t.Context(), id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
 		x.wait(opID, err, vnflcm.Completed)
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		closeManager(t, x.Manager)
 		time.Sleep(350 * aDay)
-		x.run(settled)
+		x.run(readDelay)
 		if diff := cmp.Diff(append(want, all), x.announced()); diff != "" || x.observed() != len(want)+1 || strings.Count(x.log.String(), `"certificates end"`) != len(want)+1 {
 			t.Errorf("%d events, after a renewal:\n%s", x.observed(), diff)
 		}
 	})
 }
 
-// TestSharedAddress: at a shared address servers with different certificates answer in turn. Each is announced once.
+// TestSharedAddress checks servers with different certificates that answer in turn at a shared address. Each certificate is announced
+// once.
 func TestSharedAddress(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -467,7 +468,7 @@ func TestSharedAddress(t *testing.T) {
 		for range 3 {
 			for _, end := range []time.Time{soon, late} {
 				x.driver.set(func() { x.driver.authority[id] = end })
-				x.run(settled)
+				x.run(readDelay)
 				time.Sleep(aDay)
 			}
 		}
@@ -483,7 +484,7 @@ func TestNextLimit(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 30*time.Minute, nil)
 		id := x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		if next := time.Until(x.status(id).Next); next > 20*time.Minute {
 			t.Errorf("the next look is in %v", next)
 		}
@@ -499,7 +500,7 @@ func TestNextLimit(t *testing.T) {
 type lossyStore struct {
 	store.Store
 	mu     sync.Mutex
-	losses []bool // for each batch to come: whether it is written
+	losses []bool // for each of the next batches: whether it is written
 }
 
 func (s *lossyStore) Apply(ctx context.Context, b store.Batch) error {
@@ -520,7 +521,8 @@ func (s *lossyStore) Apply(ctx context.Context, b store.Batch) error {
 	return errAway
 }
 
-// TestAnnouncedOnce: an announcement is neither lost nor doubled if a process dies between reading and storing, or after storing.
+// TestAnnouncedOnce checks that an announcement is neither lost nor repeated if a process dies between reading and storing, or after
+// storing.
 func TestAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	for _, losses := range [][]bool{{false}, {true}, {false, false, true}} {
@@ -532,7 +534,7 @@ func TestAnnouncedOnce(t *testing.T) {
 			closeManager(t, x.Manager)
 			time.Sleep(50 * aDay)
 			for range len(losses) + 2 {
-				x.run(settled) // each another process
+				x.run(readDelay) // each another process
 			}
 			if got := x.announced(); len(got) != 1 || len(store.losses) > 0 {
 				t.Errorf("losses %v: announced %q", losses, got)
@@ -557,7 +559,7 @@ func TestAnnouncedByOneProcess(t *testing.T) {
 		})
 		stored, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "certificates"})
 		must(t, err)
-		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Delete: stored})) // so that they are due
+		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Delete: stored})) // without a record, reading is due
 		for range 3 {
 			x.Manager = x.other(nil).Manager
 		}
@@ -584,7 +586,7 @@ func TestAnnouncedByOneProcess(t *testing.T) {
 	})
 }
 
-// TestHostileCertificates: what machines give is bounded and stored as text.
+// TestHostileCertificates checks that the data of machines is limited and stored as valid text.
 func TestHostileCertificates(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -599,7 +601,7 @@ func TestHostileCertificates(t *testing.T) {
 				vnflcm.Certificate{On: "worker-1", Name: "late", NotAfter: time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC)},
 				vnflcm.Certificate{On: "worker-1", Name: "early", NotBefore: time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(-4, 1, 1, 0, 0, 0, 0, time.UTC)})
 		})
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		s := x.status(id)
 		if n := len(s.Certificates); n != 100+1+3 {
 			t.Fatalf("%d certificates", n)
@@ -628,7 +630,7 @@ func TestCertificatesResealed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 365*aDay, nil)
 		id := x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		x.cfg.Key, x.cfg.OldKeys = []byte(strings.Repeat("k", 32)), [][]byte{testKey}
 		x.start()
 		if left, err := x.Reseal(t.Context()); left != 0 || err != nil {
@@ -642,7 +644,7 @@ func TestCertificatesResealed(t *testing.T) {
 	})
 }
 
-// TestCertificatesWithRunner: a Manager whose operations an engine runs reads certificates, too.
+// TestCertificatesWithRunner checks that a Manager with a Runner also reads certificates.
 func TestCertificatesWithRunner(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -651,7 +653,7 @@ func TestCertificatesWithRunner(t *testing.T) {
 		closeManager(t, x.Manager)
 		y := x.other(func(c *vnflcm.Config) { c.Runner = &engine{} })
 		before := x.driver.calls()
-		time.Sleep(aDay + settled)
+		time.Sleep(aDay + readDelay)
 		if x.driver.calls() == before {
 			t.Error("nothing was read within a day")
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestExtents: what clients store with an instance is bounded, however many requests bring it.
+// TestExtents checks that the data that clients store with an instance is limited over all requests together.
 func TestExtents(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -35,7 +35,7 @@ func TestExtents(t *testing.T) {
 	}
 }
 
-// TestLargerThanAllowed: an instance that is larger than what clients may store can be read, changed, healed, and shrunk.
+// TestLargerThanAllowed checks that an instance with more data than the limit can be read, changed, healed and reduced.
 func TestLargerThanAllowed(t *testing.T) {
 	t.Parallel()
 	a := newAdoption(t, nil)

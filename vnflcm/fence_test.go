@@ -17,11 +17,11 @@ import (
 // stoppable is the store of a process that can be stopped as by SIGSTOP: its calls wait until it continues.
 type stoppable struct {
 	store.Store
-	at func(store.Batch) bool // the process stops before it writes such a batch, once
+	at func(store.Batch) bool // the process stops once, before it writes a batch for which at returns true
 
 	mu      sync.Mutex
 	stopped chan struct{} // closed when the process has stopped
-	gate    chan struct{} // closed when it continues
+	gate    chan struct{} // closed when the process continues
 	is      bool
 }
 
@@ -77,7 +77,7 @@ func puts(kinds ...string) func(store.Batch) bool {
 	}
 }
 
-// publishing is a hook that makes every kind of write.
+// publishing returns a hook that makes every kind of write.
 func (x *toys) publishing() func(context.Context, *vnflcm.Operation) error {
 	build := (&cluster{world: x.world}).Hooks()[vnflcm.InstantiateEnd]
 	return func(ctx context.Context, op *vnflcm.Operation) error {
@@ -97,8 +97,8 @@ func (x *toys) publishing() func(context.Context, *vnflcm.Operation) error {
 	}
 }
 
-// TestStoppedProcessOverwritesNothing stops a process just before each kind of write. Another process takes the
-// operation over, completes it and scales out. When the first process continues, it overwrites nothing of that.
+// TestStoppedProcessOverwritesNothing stops a process just before each kind of write. Another process takes over the operation, completes
+// it and scales out. When the first process continues, it must not overwrite these changes.
 func TestStoppedProcessOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(store.Batch) bool{
@@ -171,8 +171,8 @@ func (o takeovers) observe(e vnflcm.Event) {
 	}
 }
 
-// TestStoppedProcessBeginsNothing stops a process between two steps; after the takeover it begins no step. Both processes report
-// the takeover.
+// TestStoppedProcessBeginsNothing stops a process between two steps. After the takeover this process must not begin a step. Both processes
+// report the takeover.
 func TestStoppedProcessBeginsNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -220,8 +220,7 @@ func TestStoppedProcessBeginsNothing(t *testing.T) {
 	})
 }
 
-// TestLostStoreIsNoFailure keeps the store from a process for longer than its lease, and the only process takes its own
-// operation up again by itself.
+// TestLostStoreIsNoFailure cuts the only process from the store for longer than its lease. The process must continue its operation itself.
 func TestLostStoreIsNoFailure(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

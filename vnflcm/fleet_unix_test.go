@@ -19,9 +19,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 )
 
-// TestFleet has four real processes share the operations of one PostgreSQL, which this process accepts. While they work,
-// the processes are killed, stopped beyond their TTL and started again at random, and the server is restarted twice.
-// Every operation ends once. VNFKIT_FLEET is the duration (default 1m), with ten operations in three seconds.
+// TestFleet accepts operations that four real processes run on one PostgreSQL. Meanwhile it kills the processes, stops them for longer
+// than their TTL and restarts them at random, and restarts the server twice. Every operation must end exactly once. VNFKIT_FLEET is the
+// duration (default 1m), with ten operations in three seconds.
 func TestFleet(t *testing.T) {
 	duration, err := time.ParseDuration(cmp.Or(os.Getenv("VNFKIT_FLEET"), "1m"))
 	must(t, err)
@@ -47,7 +47,7 @@ func TestFleet(t *testing.T) {
 		for range 2 {
 			select {
 			case <-time.After(duration / 3):
-				server.Restart(t) //nolint:contextcheck // ctx says how long to disturb
+				server.Restart(t) //nolint:contextcheck // ctx limits the time of the disturbances
 			case <-ctx.Done():
 			}
 		}
@@ -70,7 +70,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d operations; %d processes killed, %d stopped", len(accepted), f.Killed, f.Stopped)
 }
 
-// serveProcess is a child process that works until its standard input ends.
+// serveProcess runs a child process that serves operations until its standard input ends.
 func serveProcess(ctx context.Context, name, dir string, open func(context.Context) (closableStore, error)) error {
 	var store closableStore
 	for deadline := time.Now().Add(patience); store == nil; time.Sleep(20 * time.Millisecond) {

@@ -10,7 +10,7 @@ import (
 // NewestFormat is the newest format of a store that this version can write.
 const NewestFormat = newestFormat
 
-// KnowFormat makes a process whose version of vnfkit knows formats up to newest.
+// KnowFormat configures a process as if its version of vnfkit supported formats up to newest.
 func KnowFormat(c *Config, newest int) { c.format = newest }
 
 // SetFormat writes the format of a store, as a migration of another version would.

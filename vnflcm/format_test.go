@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// TestNewKnowsTheFormat: New refuses a store in a format that its version does not read, and changes nothing.
+// TestNewKnowsTheFormat checks that New refuses a store in an unsupported format and does not change it.
 func TestNewKnowsTheFormat(t *testing.T) {
 	t.Parallel()
 	newest := vnflcm.NewestFormat
@@ -23,7 +23,7 @@ func TestNewKnowsTheFormat(t *testing.T) {
 		format    int
 		migrating bool
 		knows     int
-		want      string // in the error; "": the store is read
+		want      string // text in the error; "": New succeeds
 	}{
 		"the newest":                     {newest, false, newest, ""},
 		"a migration is to be continued": {newest, true, newest, ""},
@@ -70,8 +70,8 @@ func everyRecord(t *testing.T, db store.Store) map[string]int64 {
 	return out
 }
 
-// TestMigratedMeanwhile: whatever a process of an earlier version does first after the store was migrated, it writes nothing, and each of
-// its calls returns the reason from then on.
+// TestMigratedMeanwhile checks that a process of an earlier version writes nothing after a migration of the store, whatever its first
+// call is, and that all of its later calls return the reason.
 func TestMigratedMeanwhile(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -124,7 +124,8 @@ func TestMigratedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMigratedUnderAnotherKey: a process that lacks the key of the store sees a migration too, and continues without one.
+// TestMigratedUnderAnotherKey checks that a process without the key of the store notices a migration too, and continues if no migration
+// happens.
 func TestMigratedUnderAnotherKey(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -165,7 +166,7 @@ func TestMigratedWhileWorking(t *testing.T) {
 	x.wait(opID, nil, vnflcm.Completed)
 }
 
-// TestFormatWithinAVersion: a change of the record that has the format costs a process of the same version nothing.
+// TestFormatWithinAVersion checks that a process of the same version continues after a change of the record with the format.
 func TestFormatWithinAVersion(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -185,8 +186,8 @@ func TestFormatWithinAVersion(t *testing.T) {
 	must(t, x.Delete(t.Context(), x.create(), ""))
 }
 
-// TestMigratedMeanwhileEndsLoops: a process of an earlier version logs nothing more, and reads and writes nothing more, once it knows that
-// the store was migrated, be it that it takes up operations or that a Runner starts them.
+// TestMigratedMeanwhileEndsLoops checks that a process of an earlier version stops logging, reading and writing once it has noticed the
+// migration, with and without a Runner.
 func TestMigratedMeanwhileEndsLoops(t *testing.T) {
 	t.Parallel()
 	for name, runner := range map[string]vnflcm.Runner{"takes up": nil, "Runner": &engine{}} {
@@ -216,7 +217,7 @@ func TestMigratedMeanwhileEndsLoops(t *testing.T) {
 	}
 }
 
-// countingStore counts the calls of a Store, and those that watch it now.
+// countingStore counts the calls of a Store, and its current watchers.
 type countingStore struct {
 	store.Store
 	calls, watches atomic.Int64

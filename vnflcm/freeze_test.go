@@ -22,7 +22,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
-// TestFreeze makes test data of the current format for TestFrozen: a database with every kind of record, and with operations of every
+// TestFreeze creates test data in the current format for TestFrozen: a database with every kind of record, and with operations of every
 // kind and in every state. A first process seals under a key and dies. A second process seals under another key and dies too.
 //
 //	VNFKIT_E2E=postgres VNFKIT_FREEZE=testdata/format-<commit> go test -count=1 -run 'TestFreeze$' ./vnflcm
@@ -67,7 +67,7 @@ func TestFreeze(t *testing.T) {
 	compact(t, filepath.Join(dir, frozenSQLite))
 }
 
-// compact makes the database one file.
+// compact writes the database to one file.
 func compact(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -80,7 +80,7 @@ func compact(t *testing.T, path string) {
 	}
 }
 
-// twoStores writes every batch into two stores, one batch at a time.
+// twoStores writes every batch to two stores, one batch at a time.
 type twoStores struct {
 	store.Store
 	second store.Store
@@ -90,7 +90,7 @@ type twoStores struct {
 func (s *twoStores) Apply(ctx context.Context, b store.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ctx = context.WithoutCancel(ctx) // in both or in neither
+	ctx = context.WithoutCancel(ctx) // the batch must be in both stores or in neither
 	if err := s.Store.Apply(ctx, b); err != nil {
 		return err
 	}
@@ -99,16 +99,16 @@ func (s *twoStores) Apply(ctx context.Context, b store.Batch) error {
 
 // unfinished is an operation that fails, or whose process dies.
 type unfinished struct {
-	name     string                              // of the instance
+	name     string                              // name of the instance
 	begin    func(*toys, string) (string, error) // nil: the instantiation
-	fails    string                              // step at which the operation fails
-	undone   string                              // step at which rolling back fails then
-	dies     string                              // step at which the process dies, after fails while rolling back; "grant"
-	cancel   bool                                // another process then asks to cancel the operation
+	fails    string                              // step in which the operation fails
+	undone   string                              // step in which rolling back fails
+	dies     string                              // step in which the process dies, with fails while rolling back; or "grant"
+	cancel   bool                                // another process requests to cancel the operation afterwards
 	verb     string                              // ends the operation in FAILED_TEMP
-	want     vnflcm.OperationState               // the end
-	ended    bool                                // it has ended in the frozen database
-	machines string                              // of the instance after the end
+	want     vnflcm.OperationState               // final state
+	ended    bool                                // the operation has ended in the frozen database
+	machines string                              // machines of the instance after the end
 }
 
 const (
@@ -124,8 +124,8 @@ var scaleBoth = func(x *toys, id string) (string, error) {
 	return x.ScaleToLevel(x.t.Context(), id, toLevels("masters", 1, "workers", 2))
 }
 
-// unfinishedOperations alternate between the first process and the second one. Operations that fail come first: when their process
-// dies, only the operations that are to be left without it are running.
+// unfinishedOperations belong alternately to the first and the second process. Operations that fail come first, so that only the
+// operations that the process leaves behind are running when it dies.
 var unfinishedOperations = []unfinished{
 	{name: "rolled-back", fails: failedJoin, verb: "rollback", want: vnflcm.RolledBack, ended: true},
 	{name: "failed", fails: "instantiate/create/worker-0", verb: "fail", want: vnflcm.Failed, ended: true},
@@ -147,22 +147,22 @@ var unfinishedOperations = []unfinished{
 	{name: "dead-cancelled", begin: scenarios[3].begin, dies: "heal/replace/worker-0", cancel: true, verb: "retry", want: vnflcm.Completed, machines: small},
 }
 
-// freezer makes a database with several processes, one after the other.
+// freezer creates a database with several processes, one after the other.
 type freezer struct {
 	*toys
 	store  store.Store
-	fence  *storetest.Fence // of the process that runs
+	fence  *storetest.Fence // fence of the running process
 	frozen frozenState
-	others sync.WaitGroup // goroutines of the process that work on no operation
+	others sync.WaitGroup // goroutines of the process that do not run an operation
 
-	cancelled []string // operations that are to be cancelled when their process is dead
+	cancelled []string // operations to cancel when their process is dead
 
-	// Ids of operations are the name of the instance and a number.
+	// The id of an operation consists of the name of the instance and a number.
 	name  string
 	count int
 
 	mu    sync.Mutex
-	gates map[string]*gate // at which a process waits until it dies, by instance and step
+	gates map[string]*gate // gates at which a process waits until it dies, by instance and step
 }
 
 func newFreezer(t *testing.T, store store.Store, packages vnflcm.Packages) *freezer {
@@ -193,7 +193,7 @@ func newFreezer(t *testing.T, store store.Store, packages vnflcm.Packages) *free
 	return f
 }
 
-// newID returns the name for an instance, and then ids for its operations.
+// newID returns first the name of an instance as its id, then ids for its operations.
 func (f *freezer) newID() string {
 	f.count++
 	if f.count == 1 {
@@ -217,7 +217,7 @@ func (f *freezer) gate(name, step string) *gate {
 	return g
 }
 
-// pass waits if the process is to die at this step.
+// pass blocks if the process has to die in this step.
 func (f *freezer) pass(ctx context.Context, opID, step string) error {
 	f.mu.Lock()
 	g := f.gates[opID[:strings.LastIndex(opID, "-")]+" "+step]
@@ -228,7 +228,7 @@ func (f *freezer) pass(ctx context.Context, opID, step string) error {
 	return g.pass(ctx)
 }
 
-// die ends the process as it is.
+// die ends the process without an orderly shutdown.
 func (f *freezer) die() {
 	f.t.Helper()
 	f.fence.Cut(true)
@@ -236,7 +236,7 @@ func (f *freezer) die() {
 	f.others.Wait()
 }
 
-// become makes the Manager of another process.
+// become starts the Manager of another process.
 func (f *freezer) become(change func(*vnflcm.Config)) {
 	f.t.Helper()
 	f.fence = &storetest.Fence{Store: f.store}
@@ -256,7 +256,7 @@ func (f *freezer) notePositions(stores map[string]store.Store) {
 	}
 }
 
-// useFirstProcess has a process make instances, under the key that later is the old one.
+// useFirstProcess creates instances in a process that seals under the key that later is an old key.
 func (f *freezer) useFirstProcess() {
 	t, ctx := f.t, f.t.Context()
 	f.createNamed("created")
@@ -279,7 +279,7 @@ func (f *freezer) useFirstProcess() {
 	f.die()
 }
 
-// useSecondProcess has another process make instances, which seals under the current key and reads the old one.
+// useSecondProcess creates instances in another process, which seals under the current key and can read the old key.
 func (f *freezer) useSecondProcess() {
 	t, ctx := f.t, f.t.Context()
 	f.become(func(cfg *vnflcm.Config) {
@@ -307,7 +307,7 @@ func (f *freezer) useSecondProcess() {
 	f.die()
 }
 
-// useLastProcess has a process that works on no operation accept requests.
+// useLastProcess accepts requests in a process that does not run operations.
 func (f *freezer) useLastProcess() {
 	f.become(func(cfg *vnflcm.Config) { cfg.AcceptOnly = true })
 	for _, opID := range f.cancelled {
@@ -329,7 +329,7 @@ func (f *freezer) do(begin func(*toys, string) (string, error), id string) {
 	_, _ = f.wait(opID, err, vnflcm.Completed)
 }
 
-// unfinished makes every second of unfinishedOperations: those that fail, and then those whose process is about to die.
+// unfinished runs every second one of unfinishedOperations: first those that fail, then those whose process will die.
 func (f *freezer) unfinished(remainder int) {
 	f.t.Helper()
 	for i, u := range unfinishedOperations {
@@ -389,7 +389,7 @@ func (f *freezer) leaveUnfinished(u unfinished) {
 	}
 }
 
-// makeFull makes an instance with every attribute, and changes it.
+// makeFull creates an instance with every attribute, and changes it.
 func (f *freezer) makeFull() {
 	t, ctx := f.t, f.t.Context()
 	f.name, f.count = frozenFull, 0
@@ -418,7 +418,7 @@ func (f *freezer) makeFull() {
 	}
 }
 
-// adopt makes an instance of machines that another program has made. An adopted instance has fewer records than an instantiated one.
+// adopt adopts machines that another program has created. An adopted instance has fewer records than an instantiated instance.
 func (f *freezer) adopt(id string) string {
 	f.t.Helper()
 	f.name, f.count = id, 1
@@ -435,7 +435,7 @@ func (f *freezer) adopt(id string) string {
 	return inst.ID
 }
 
-// cutHook runs hooks for another program; the process dies in the second one.
+// cutHook runs hooks for another program. The process dies in the second hook.
 func (f *freezer) cutHook() {
 	t := f.t
 	cfg := f.cfg

@@ -28,24 +28,24 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
-// Files in a folder testdata/format-<commit>. TestFreeze writes them, and TestFrozen reads them.
+// Files in a directory testdata/format-<commit>. TestFreeze writes them, and TestFrozen reads them.
 const (
 	frozenSQLite    = "state.db"
-	frozenPostgres  = "postgres.sql"  // of pg_dump
-	frozenKeys      = "keys.txt"      // in hex, a line each: the current key, then the old ones
-	frozenDocuments = "documents.txt" // what a Manager shows of the database
+	frozenPostgres  = "postgres.sql"  // output of pg_dump
+	frozenKeys      = "keys.txt"      // one key per line in hex: the current key, then the old keys
+	frozenDocuments = "documents.txt" // the documents that a Manager returns for the database
 	frozenWorld     = "world.json"    // a frozenState
-	frozenPackage   = "package"       // folder with the files of the VNF package, whose digest is in the database
+	frozenPackage   = "package"       // directory with the files of the VNF package, whose digest is in the database
 )
 
 // frozenState is the state of the toys when the database was frozen, and the ends of its operations.
 type frozenState struct {
-	Machines   map[string][]vnflcm.VNFC               // by instance
+	Machines   map[string][]vnflcm.VNFC               // VNFCs by instance
 	Nodes      map[string]map[string]string           // by instance and VNFC
 	Tokens     map[string]int                         // by instance
 	Links      map[string][]vnflcm.ExtVirtualLinkData // by instance
 	Unfinished []frozenOperation
-	// Positions are the place in the feed behind the first Read changes, by file of the database.
+	// Positions are the cursors after the first Read changes of the feed, by file of the database.
 	Positions map[string]vnflcm.Cursor
 	Read      int
 }
@@ -53,20 +53,20 @@ type frozenState struct {
 // frozenOperation is an operation that has not ended in a frozen database.
 type frozenOperation struct {
 	ID    string
-	State vnflcm.OperationState // that the operation enters when another process has taken it up
-	Verb  string                // retry, rollback or fail, which is called then for an operation in FAILED_TEMP
-	Want  vnflcm.OperationState // that the operation ends in
-	Void  bool                  // rolling back has begun, and a retry repeats all steps
-	// Step is the key of the step at which the operation has stopped, if the operation continues with that step.
+	State vnflcm.OperationState // state after another process has taken over the operation
+	Verb  string                // retry, rollback or fail: the call for an operation in FAILED_TEMP
+	Want  vnflcm.OperationState // final state
+	Void  bool                  // rolling back has begun, so a retry repeats all steps
+	// Step is the key of the step in which the operation was interrupted, if the operation continues with this step.
 	Step string
-	// Machines of the instance after the end, separated by spaces.
+	// Machines are the machines of the instance after the end, separated by spaces.
 	Machines string
 }
 
 var frozenVerbs = map[string]func(*vnflcm.Manager, context.Context, string) error{
 	"retry": (*vnflcm.Manager).Retry, "rollback": (*vnflcm.Manager).Rollback, "fail": (*vnflcm.Manager).Fail}
 
-// Secrets in a frozen database. In clear they are in none of its files.
+// Secrets in a frozen database. None of its files contains them in clear.
 const (
 	canaryParams  = `{"password":"canary-params","replicas":2}` // of each instance
 	canaryToken   = "canary-token"                              // of vim1
@@ -75,7 +75,7 @@ const (
 	canaryRenewed = "canary-renewed"
 )
 
-// Whatever the date, the credentials of the first validity have ended, and those of the second have not.
+// Credentials with the validity frozenEnded have expired, and those with the other validity have not, whatever the date is.
 var (
 	frozenEnded   = vnflcm.Validity{Until: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), For: 10 * time.Minute}
 	frozenLasting = vnflcm.Validity{Until: time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), For: time.Hour}
@@ -83,13 +83,13 @@ var (
 
 // Instances of a frozen database that the toys below distinguish.
 const (
-	frozenFull      = "full"      // has resources of every type, and is a VIM whose credentials have ended
-	frozenAdopted   = "adopted-"  // prefix: was not instantiated, so it has no State
+	frozenFull      = "full"      // has resources of every type, and is a VIM with expired credentials
+	frozenAdopted   = "adopted-"  // prefix of instances that were not instantiated and have no State
 	frozenHooked    = "hooked"    // another program manages it, which calls RunHook
-	frozenAbandoned = "abandoned" // its machines are left
+	frozenAbandoned = "abandoned" // abandoned; its machines still exist
 )
 
-// frozenCloud is a cloud that keeps a secret in the State of each instance.
+// frozenCloud is a cloud that stores a secret in the State of each instance.
 type frozenCloud struct{ cloud }
 
 func (c *frozenCloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
@@ -140,7 +140,7 @@ func (c *frozenCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnfl
 type frozenCluster struct {
 	cluster
 	mu      sync.Mutex
-	renewal error // of each RenewVIM, instead of new credentials
+	renewal error // error of each RenewVIM; nil: new credentials
 	renewed []renewed
 }
 
@@ -199,7 +199,7 @@ func (d *frozenCluster) RenewVIM(_ context.Context, op *vnflcm.Operation, vim vn
 	return vim, frozenLasting, err
 }
 
-// frozenConfig composes a Manager for a frozen database, without the Store, the keys and the package.
+// frozenConfig returns the configuration for a frozen database, without the Store, the keys and the package.
 func frozenConfig(w *world) vnflcm.Config {
 	return vnflcm.Config{LeaseTTL: time.Hour,
 		Infra: map[string]vnflcm.InfraDriver{"toy": &frozenCloud{cloud{world: w}}},
@@ -222,8 +222,8 @@ func hookCall(ctx context.Context, packages vnflcm.Packages, opID string) (vnflc
 			{ID: "a", VDU: "master", ResourceID: "vm-a"}, {ID: "b", VDU: "worker", ResourceID: "vm-b"}}}}, err
 }
 
-// documents returns what a Manager shows of its database: a line for each document. Instances, VIMs and subscriptions show their
-// secrets. Operations show what the drivers of their time declare.
+// documents returns a line for each document of the Manager. Instances, VIMs and subscriptions contain their secrets. Operations contain
+// the parameters that the current drivers declare as public.
 func (x *toys) documents() (lines []string) {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -287,8 +287,7 @@ func (x *toys) documents() (lines []string) {
 	return lines
 }
 
-// TestFrozen opens SQLite databases that earlier versions of vnfkit have made, and continues with them: in their format, and after a
-// migration.
+// TestFrozen opens SQLite databases of earlier versions of vnfkit and continues with them, in their format and after a migration.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	eachFrozen(t, func(t *testing.T, dir string, migrate bool) {
@@ -362,8 +361,8 @@ func (p *pinnedPackages) Open(ctx context.Context, tenant, vnfdID, digest string
 	return p.Packages.Open(ctx, tenant, vnfdID, digest)
 }
 
-// thaw compares all documents of the database with those of its time, before and after a migration if migrate is true. Then it ends the operations and hooks that have not ended,
-// changes every instance and every other record, and removes them.
+// thaw compares all documents of the database with the documents of the earlier version; if migrate is set, before and after a
+// migration. Then it ends the operations and hooks that have not ended, changes every instance and every other record, and removes them.
 func thaw(t *testing.T, dir, file string, db store.Store, migrate bool) {
 	t.Helper()
 	x := &thawed{}
@@ -397,14 +396,14 @@ func thaw(t *testing.T, dir, file string, db store.Store, migrate bool) {
 	x.cfg.Packages = x.packages
 	x.driver = x.cfg.Mgmt["cluster"].(*frozenCluster)
 
-	x.cfg.AcceptOnly = true // it only reads
+	x.cfg.AcceptOnly = true // this Manager only reads
 	x.open()
 	x.compareDocuments(dir)
 	if migrate {
 		done, err := x.Migrate(t.Context())
 		must(t, err)
 		want := migrated
-		if done.From == want.To { // frozen in that format
+		if done.From == want.To { // the database already has this format
 			want = vnflcm.Migration{From: want.To, To: want.To, Records: map[string]int{}}
 		}
 		if diff := cmp.Diff(want, done); diff != "" {
@@ -413,7 +412,7 @@ func thaw(t *testing.T, dir, file string, db store.Store, migrate bool) {
 		x.compareDocuments(dir)
 	}
 	x.readFeed(x.frozen.Positions[file])
-	// Instances stay on the VIM that was the default when they were instantiated.
+	// Instances stay on the VIM that was the default at their instantiation.
 	must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy"}))
 	must(t, x.VIMs().SetDefault(t.Context(), "", "vim2"))
 	x.endOperations()
@@ -429,7 +428,7 @@ func (x *thawed) compareDocuments(dir string) {
 	}
 }
 
-// open makes the Manager. A busy machine has a minute to close it.
+// open creates the Manager. Closing it may take a minute on a busy machine.
 func (x *thawed) open() {
 	x.t.Helper()
 	m, err := vnflcm.New(x.t.Context(), x.cfg)
@@ -452,7 +451,7 @@ func linesOf(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// observe notes steps and phases that begin. A step that is in the journal does not begin.
+// observe records steps and phases that begin. A step that is in the journal does not begin.
 func (x *thawed) observe(e vnflcm.Event) {
 	if e.Kind != vnflcm.StepStarted && e.Kind != vnflcm.PhaseStarted {
 		return
@@ -462,7 +461,7 @@ func (x *thawed) observe(e vnflcm.Event) {
 	x.begun = append(x.begun, e.Key())
 }
 
-// readFeed reads the feed from a position that a reader had while the database was made.
+// readFeed reads the feed from a position that a reader had while the database was created.
 func (x *thawed) readFeed(position vnflcm.Cursor) {
 	x.t.Helper()
 	all, _, err := x.Changes(x.t.Context(), "", 10_000)
@@ -480,7 +479,7 @@ func (x *thawed) readFeed(position vnflcm.Cursor) {
 	}
 }
 
-// frozenPatience is how long the test waits for what must come.
+// frozenPatience is the maximum time for events that must happen.
 const frozenPatience = time.Minute
 
 func (x *thawed) await(opID string, want vnflcm.OperationState) {
@@ -493,8 +492,8 @@ func (x *thawed) await(opID string, want vnflcm.OperationState) {
 	}
 }
 
-// endOperations takes up the operations that processes have left, and then retries, rolls back and fails those in FAILED_TEMP. No
-// step and no phase that was done before is begun again.
+// endOperations lets the Manager take over the operations of dead processes, and then retries, rolls back and fails operations in
+// FAILED_TEMP. No completed step or phase may begin again.
 func (x *thawed) endOperations() {
 	x.t.Helper()
 	done := x.doneBefore()
@@ -528,7 +527,7 @@ func (x *thawed) endOperations() {
 	}
 }
 
-// doneBefore returns the keys of the steps and phases that need not be done again.
+// doneBefore returns the keys of the completed steps and phases.
 func (x *thawed) doneBefore() map[string]bool {
 	x.t.Helper()
 	done := map[string]bool{}
@@ -544,7 +543,7 @@ func (x *thawed) doneBefore() map[string]bool {
 	return done
 }
 
-// checkEnd compares an instance with the machines that it must have now, and with the nodes on them.
+// checkEnd compares the machines and nodes of an instance with the expected machines.
 func (x *thawed) checkEnd(op frozenOperation) {
 	x.t.Helper()
 	occ, err := x.Operation(x.t.Context(), op.ID)
@@ -635,7 +634,7 @@ func (x *thawed) continueRest() {
 	}
 }
 
-// poll waits until so returns true.
+// poll waits until so returns true, and fails the test after frozenPatience.
 func (x *thawed) poll(what string, so func() bool) {
 	x.t.Helper()
 	for end := time.Now().Add(frozenPatience); !so(); time.Sleep(10 * time.Millisecond) {
@@ -645,7 +644,7 @@ func (x *thawed) poll(what string, so func() bool) {
 	}
 }
 
-// endHooks calls two hooks again for another program: one is done, the process of the other one has died.
+// endHooks calls two hooks again for another program: one hook is complete, and the process of the other hook has died.
 func (x *thawed) endHooks() {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), frozenPatience)
@@ -687,7 +686,7 @@ func (x *thawed) endLives() {
 		left, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 		must(x.t, err)
 		for _, record := range left {
-			if record.ID != madeBy(frozenAbandoned) { // its renewal is removed when it is due
+			if record.ID != madeBy(frozenAbandoned) { // the renewal of an abandoned instance is removed when it is due
 				x.t.Errorf("the %s %s is left", kind, record.ID)
 			}
 		}
@@ -727,8 +726,8 @@ func (x *thawed) endLife(ctx context.Context, inst *vnflcm.VnfInstance) error {
 	return x.DeleteWithOperations(ctx, inst.ID)
 }
 
-// mend removes from the connection of frozenFull the attributes that mix a request with a registered VIM, which versions after 2409923
-// refuse. Before that, a scale-out is refused. Of other instances it changes the name.
+// mend removes the attributes that mix a request with a registered VIM from the connection of frozenFull. Versions after 2409923 refuse
+// them, so a scale-out before mend is refused. For other instances mend changes the name.
 func (x *thawed) mend(ctx context.Context, id string) (string, error) {
 	change := vnflcm.VnfInfoModificationRequest{VnfInstanceName: pointer("mended")}
 	inst, err := x.Get(ctx, id)
@@ -744,7 +743,7 @@ func (x *thawed) mend(ctx context.Context, id string) (string, error) {
 	return x.Modify(ctx, id, change, "")
 }
 
-// smallRequest is the request for all instances but frozenFull: one master, one worker.
+// smallRequest returns the request for all instances except frozenFull: one master and one worker.
 func smallRequest(t *testing.T) vnflcm.InstantiateVnfRequest {
 	return vnflcm.InstantiateVnfRequest{FlavourID: "plain", TargetScaleLevelInfo: []vnflcm.ScaleInfo{{AspectID: "workers"}}, AdditionalParams: params(t, canaryParams)}
 }

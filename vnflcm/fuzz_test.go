@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// FuzzDecodeRequest: no document makes it panic, and what was read reads the same when it is written again.
+// FuzzDecodeRequest checks that no document makes DecodeRequest panic, and that a decoded request survives encoding and decoding.
 func FuzzDecodeRequest(f *testing.F) {
 	files, _ := filepath.Glob("testdata/requests/*.json")
 	for _, file := range files {
@@ -35,8 +35,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	f.Fuzz(decodeTwice[vnflcm.InstantiateVnfRequest])
 }
 
-// decodeTwice checks that a document is read as a request or refused, and that the request reads the same when it is written
-// again.
+// decodeTwice checks that a document is decoded or refused, and that a decoded request survives encoding and decoding.
 func decodeTwice[T any](t *testing.T, body []byte) {
 	var first, second T
 	if _, err := vnflcm.DecodeRequest(body, &first); err != nil {
@@ -58,7 +57,7 @@ func decodeTwice[T any](t *testing.T, body []byte) {
 	}
 }
 
-// FuzzDecodeScaleToLevel holds the strict reading of nested attributes to the same.
+// FuzzDecodeScaleToLevel checks the same for the strict decoding of nested attributes.
 func FuzzDecodeScaleToLevel(f *testing.F) {
 	for _, body := range []string{`{"instantiationLevelId":"a"}`, `{"scaleInfo":[{"aspectId":"a","scaleLevel":"1"},null]}`, `{"scaleInfo":{"aspectId":"a"}}`,
 		`{"scaleInfo[":1,"scaleInfo[0]":2,"[":3,"additionalParams[0].a":4}`, `{"scaleInfo":[{"scaleLevel":0,"x":{"y":[{"z":1}]}}],"ScaleInfo":[]}`} {
@@ -67,7 +66,7 @@ func FuzzDecodeScaleToLevel(f *testing.F) {
 	f.Fuzz(decodeTwice[vnflcm.ScaleVnfToLevelRequest])
 }
 
-// FuzzMerge: a patch applied twice is the same as applied once, and the patch of nothing changes nothing.
+// FuzzMerge checks that applying a patch twice equals applying it once, and that an empty patch changes nothing.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"a":{"b":1}}`, `{"a":{"b":null,"c":[1]}}`)
 	f.Add(`{"a":1}`, `{"a":{"b":{"c":null}}}`)
@@ -92,8 +91,8 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// FuzzDocument: whatever free-form attributes hold, a document of them is an object with the same keys, shows no value,
-// and can be read.
+// FuzzDocument checks that the document of any free-form attributes is an object with the same keys, contains no value, and can be
+// decoded.
 func FuzzDocument(f *testing.F) {
 	for _, body := range []string{`{}`, `{"a":{"b":[1,"canary",null,true,{"":{}}]}}`, `{"a":"***","a":1e999}`, `{"a.b":"x","[]":["y"],"*":"z"}`} {
 		f.Add(body)
@@ -140,7 +139,7 @@ func maskedTree(tree any) any {
 	return vnflcm.Mask
 }
 
-// FuzzMask: no distinctive secret survives in a text, whatever secrets overlap with each other in it.
+// FuzzMask checks that no distinctive secret remains in a text, also if secrets overlap.
 func FuzzMask(f *testing.F) {
 	f.Add("abc-12345X", "12345X-def", "see ", " ok")
 	f.Add("abcabc12", "abcabc12abcabc12", "ab", "c")
@@ -153,7 +152,7 @@ func FuzzMask(f *testing.F) {
 				return
 			}
 			if !strings.ContainsFunc(s, unicode.IsLetter) || !strings.ContainsFunc(s, unicode.IsDigit) {
-				return // a number, or perhaps an ordinary word
+				return // a number or a possible ordinary word, which is masked only in some places
 			}
 		}
 		mask := maskOf(t, a, b)
@@ -168,8 +167,7 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// maskOf makes the Mask of an operation with these secrets: by a Plan, which is given an Operation and has no
-// cost.
+// maskOf returns Mask of an operation with these secrets. It gets the Operation from a Plan, which changes nothing.
 func maskOf(t *testing.T, secrets ...string) (mask func(string) string) {
 	t.Helper()
 	x := newToys(t, func(cfg *vnflcm.Config) {
@@ -182,7 +180,7 @@ func maskOf(t *testing.T, secrets ...string) (mask func(string) string) {
 	return mask
 }
 
-// planner is an InfraDriver whose Plan looks at the Operation and refuses it.
+// planner is an InfraDriver whose Plan passes the Operation to a function and refuses it.
 type planner func(op *vnflcm.Operation)
 
 func (p planner) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {

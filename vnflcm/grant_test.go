@@ -67,7 +67,7 @@ func TestGrantRejected(t *testing.T) {
 			if n := len(x.world.state(id).Machines); n > 0 {
 				t.Errorf("%d machines were made without a grant", n)
 			}
-			must(t, x.Delete(t.Context(), id, "")) // unlocked, and nothing of it is there
+			must(t, x.Delete(t.Context(), id, "")) // the instance is unlocked and has no resources
 		})
 	}
 }

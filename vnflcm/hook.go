@@ -195,7 +195,7 @@ type hookRun struct {
 	instance string
 }
 
-// read returns the record of the hook, nil if there is none, and the result of a hook that is done.
+// read returns the record of the hook, nil for a hook without a record, and the result of a hook that is done.
 func (h *hookRun) read(ctx context.Context) (stored *store.Record, result HookResult, done bool, err error) {
 	found, err := h.records.Store.Get(ctx, kindHook, h.id)
 	if errors.Is(err, ErrNotFound) {

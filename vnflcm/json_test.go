@@ -13,8 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// requestOf returns an empty request of the type that a file name stands for, nil for what this package has no
-// type of.
+// requestOf returns an empty request of the type in a file name, nil if this package does not have the type.
 func requestOf(file string) any {
 	switch name := strings.ToLower(filepath.Base(file)); {
 	case strings.HasPrefix(name, "create") && strings.Contains(name, "vnfrequest"):
@@ -40,8 +39,7 @@ func treeOf(t *testing.T, data []byte) any {
 	return prune(tree)
 }
 
-// prune takes out what says nothing: "", 0, {}, [] and null outside of free-form attributes mean the same as
-// an absent attribute.
+// prune removes attributes with the values "", 0, {}, [] and null, which mean the same as an absent attribute. Free-form attributes stay.
 func prune(tree any) any {
 	switch v := tree.(type) {
 	case map[string]any:
@@ -80,7 +78,7 @@ func prune(tree any) any {
 
 var freeForm = map[string]bool{"additionalParams": true, "extensions": true, "interfaceInfo": true, "accessInfo": true, "extra": true}
 
-// roundTrip decodes a body and compares what RevealJSON makes of it.
+// roundTrip decodes a body and compares the result of RevealJSON with the body.
 func roundTrip(t *testing.T, file string, into any) {
 	t.Helper()
 	body, err := os.ReadFile(file) //nolint:gosec // test data
@@ -94,7 +92,7 @@ func roundTrip(t *testing.T, file string, into any) {
 	if diff := cmp.Diff(treeOf(t, body), treeOf(t, again)); diff != "" {
 		t.Errorf("the body and what it came back as:\n%s", diff)
 	}
-	standard := requestOf(file) // encoding/json reads the same, as from the store
+	standard := requestOf(file) // encoding/json, which decodes records of the store, must read the same
 	must(t, json.Unmarshal(body, standard))
 	if diff := cmp.Diff(into, standard); diff != "" {
 		t.Errorf("DecodeRequest and encoding/json:\n%s", diff)
@@ -284,7 +282,7 @@ func TestRevealJSONFindsSecretsEverywhere(t *testing.T) {
 	if string(clear) != want {
 		t.Errorf("revealed %s\nwant     %s", clear, want)
 	}
-	masked, err := json.Marshal(v) // revealing has changed nothing
+	masked, err := json.Marshal(v) // RevealJSON must not change v
 	must(t, err)
 	if want := strings.ReplaceAll(want, `"x"`, `"***"`); string(masked) != want {
 		t.Errorf("masked %s\nwant   %s", masked, want)

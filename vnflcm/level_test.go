@@ -13,12 +13,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// toLevels is a request for scale levels of two aspects.
+// toLevels returns a request for scale levels of two aspects.
 func toLevels(aspect1 string, level1 int, aspect2 string, level2 int) vnflcm.ScaleVnfToLevelRequest {
 	return vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: aspect1, ScaleLevel: level1}, {AspectID: aspect2, ScaleLevel: level2}}}
 }
 
-// changedPlain is the toy package with the flavour "plain" only, in which texts of the VNFD are replaced.
+// changedPlain configures the toy package with only the flavour "plain" and with replaced texts in the VNFD.
 func changedPlain(oldnew ...string) func(*vnflcm.Config) {
 	return func(cfg *vnflcm.Config) {
 		files := toyFS("cluster", "plain")
@@ -35,7 +35,7 @@ const (
 	levelPolicy     = "    - levels:"
 )
 
-// levelHooks name drivers for the hooks around a SCALE_TO_LEVEL.
+// levelHooks names drivers for the hooks before and after a SCALE_TO_LEVEL.
 const levelHooks = vnflcmInterface + "          scale_to_level_start: {implementation: cluster}\n          scale_to_level_end: {implementation: cluster}\n"
 
 // spareAspect is another aspect that scales the workers.
@@ -43,7 +43,7 @@ const spareAspect = "            spare: {name: spare, description: spare, max_sc
 
 const spareDeltas = "    - spare_deltas: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [worker], properties: {aspect: spare, deltas: {one: {number_of_instances: 1}}}}\n" + levelPolicy
 
-// seen is what a hook sees of an operation.
+// seen are the attributes of an operation that a hook recorded.
 type seen struct {
 	Phase   string
 	Kind    vnflcm.LcmOperation
@@ -54,7 +54,7 @@ type seen struct {
 	Removed []string
 }
 
-// lookAt lets every hook of the cluster, and those around a SCALE_TO_LEVEL, tell what it sees.
+// lookAt records the operation in every hook of the cluster, including the hooks before and after a SCALE_TO_LEVEL.
 func (x *toys) lookAt() *[]seen {
 	var list []seen
 	s := &spy{cluster{world: x.world}, func(op *vnflcm.Operation) {
@@ -83,7 +83,7 @@ func levels(masters, workers int) map[string]int {
 	return map[string]int{"masters": masters, "workers": workers}
 }
 
-// TestScaleToLevel scales one aspect out and one in: drivers see two scalings, users one operation.
+// TestScaleToLevel scales one aspect out and one in. Drivers get two scalings, clients see one operation.
 func TestScaleToLevel(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, changedPlain(vnflcmInterface, levelHooks))
@@ -146,8 +146,8 @@ func TestScaleToLevel(t *testing.T) {
 	}
 }
 
-// TestScaleToLevelOfOneVDU: a scale-in of a VDU that an earlier scaling has changed takes the newest VNFCs, which are those
-// that the earlier scaling has added.
+// TestScaleToLevelOfOneVDU checks that a scale-in of a VDU after a scale-out of the same VDU removes the newest VNFCs, which the scale-out
+// has added.
 func TestScaleToLevelOfOneVDU(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, changedPlain(workersAspect, spareAspect, levelPolicy, spareDeltas))
@@ -171,7 +171,7 @@ func TestScaleToLevelOfOneVDU(t *testing.T) {
 	}
 }
 
-// TestScaleToLevelInSingleSteps: the VNFD allows one step at a time.
+// TestScaleToLevelInSingleSteps uses a VNFD that allows only one step at a time.
 func TestScaleToLevelInSingleSteps(t *testing.T) {
 	t.Parallel()
 	engine, w := workers(t, 2)
@@ -199,7 +199,7 @@ func TestScaleToLevelInSingleSteps(t *testing.T) {
 	}
 }
 
-// TestScaleToLevelRefusals: every fault is named by the attribute of this request, and nothing is written.
+// TestScaleToLevelRefusals checks that every fault names the attribute of the request, and that nothing is written.
 func TestScaleToLevelRefusals(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, changedPlain())
@@ -207,7 +207,7 @@ func TestScaleToLevelRefusals(t *testing.T) {
 	before := x.records()
 	for name, c := range map[string]struct {
 		request vnflcm.ScaleVnfToLevelRequest
-		fault   func(*toys) // what drivers find
+		fault   func(*toys) // makes drivers report faults
 		paths   []string
 	}{
 		"nothing":                {paths: []string{"instantiationLevelId"}},
@@ -240,7 +240,7 @@ func TestScaleToLevelRefusals(t *testing.T) {
 	wantIs(t, err, vnflcm.ErrState)
 }
 
-// driversFind makes both drivers find faults of every request.
+// driversFind makes both drivers report faults in every request.
 func driversFind(x *toys) {
 	x.cfg.Infra = map[string]vnflcm.InfraDriver{"toy": &cloud{world: x.world, planFault: &vnflcm.ParamError{Path: "numberOfSteps", Reason: "no"}}}
 	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &cluster{world: x.world, validFault: errors.Join(
@@ -248,7 +248,7 @@ func driversFind(x *toys) {
 	x.start()
 }
 
-// TestArbitraryLevels: a VNFD can rule out scaleInfo.
+// TestArbitraryLevels uses a VNFD that does not allow scaleInfo.
 func TestArbitraryLevels(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, changedPlain(flavourProperty, flavourProperty+", lcm_operations_configuration: {scale_to_level: {arbitrary_target_levels_supported: false}}"))
@@ -259,7 +259,7 @@ func TestArbitraryLevels(t *testing.T) {
 	x.wait(opID, err, vnflcm.Completed)
 }
 
-// TestFailedScaleToLevel: after a failure in the second scaling the operation can be retried and failed, not rolled back.
+// TestFailedScaleToLevel checks that an operation that failed in its second scaling can be retried and failed, but not rolled back.
 func TestFailedScaleToLevel(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, changedPlain())
@@ -288,13 +288,13 @@ func TestFailedScaleToLevel(t *testing.T) {
 	x.wait(opID, err, vnflcm.Completed)
 }
 
-// TestRollbackOfScaleToLevel undoes two scale-outs, the last one first; a retry after a rollback that failed makes again what
-// was undone.
+// TestRollbackOfScaleToLevel rolls back two scale-outs, the last one first. A retry after a failed rollback repeats the scale-outs that
+// were rolled back.
 func TestRollbackOfScaleToLevel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fail  string   // where the rollback fails, if it does
-		retry []string // the hooks of a retry then
+		fail  string   // step in which the rollback fails, if any
+		retry []string // hooks of the retry after this failure
 	}{
 		"rolled back": {},
 		"retried after the last was undone in part": {"scale_rollback.2/delete/worker-3", []string{"scale_start.2", "scale_end.2", "scale_to_level_end"}},
@@ -346,7 +346,7 @@ func TestRollbackOfScaleToLevel(t *testing.T) {
 	}
 }
 
-// TestFailAfterRollback: an operation that is given up after its rollback has failed leaves the levels that were reached.
+// TestFailAfterRollback checks that an operation that is failed after an unsuccessful rollback leaves the reached levels.
 func TestFailAfterRollback(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, onePlain)
@@ -362,7 +362,7 @@ func TestFailAfterRollback(t *testing.T) {
 	}
 }
 
-// wantRolledBack checks what the hooks of a rollback saw.
+// wantRolledBack checks the operations that the hooks of a rollback recorded.
 func wantRolledBack(t *testing.T, got []seen) {
 	t.Helper()
 	all, masters, workers := []string{"master-1", "master-2", "worker-2", "worker-3"}, []string{"master-1", "master-2"}, []string{"worker-2", "worker-3"}
@@ -385,7 +385,7 @@ func wantRolledBack(t *testing.T, got []seen) {
 	}
 }
 
-// TestCancelScaleToLevel: after a graceful cancel in the first scaling the second does not begin.
+// TestCancelScaleToLevel checks that after a graceful cancel in the first scaling the second scaling does not begin.
 func TestCancelScaleToLevel(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, onePlain)
@@ -401,7 +401,7 @@ func TestCancelScaleToLevel(t *testing.T) {
 	x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
 }
 
-// TestGrantOfScaleToLevel: one grant is for all scalings, and each scaling finds its zones there.
+// TestGrantOfScaleToLevel checks that one grant covers all scalings, and that each scaling gets its zones from it.
 func TestGrantOfScaleToLevel(t *testing.T) {
 	t.Parallel()
 	var request vnflcm.GrantRequest
@@ -433,7 +433,7 @@ func TestGrantOfScaleToLevel(t *testing.T) {
 	}
 }
 
-// TestDecodeScaleToLevel: what is missing or misspelt in an item of scaleInfo would scale to level 0.
+// TestDecodeScaleToLevel checks that missing and misspelt attributes in scaleInfo are refused. Otherwise they would scale to level 0.
 func TestDecodeScaleToLevel(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]string{

@@ -67,7 +67,7 @@ func TestChangeOfConnectivity(t *testing.T) {
 			if len(changed) == 0 || changed[len(changed)-1].ResourceHandle.ResourceID != c.change[0].ResourceID {
 				t.Errorf("the operation shows %+v", changed)
 			}
-			// What holds now holds for later operations, too.
+			// Later operations see the same links.
 			var seen []vnflcm.ExtVirtualLinkData
 			x.watch(func(op *vnflcm.Operation) { seen = op.Connectivity })
 			opID, err = x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
@@ -97,7 +97,7 @@ func TestChangeOfConnectivityThatFails(t *testing.T) {
 			if !occ.OperationState.Final() {
 				t.Errorf("the operation is %s", occ.OperationState)
 			}
-			if name == "rolled back" { // the former links are made true again
+			if name == "rolled back" { // rolling back restores the former links
 				if diff := cmp.Diff(link("a", "net-a", "master_cp", "worker_cp"), x.world.state(id).Links); diff != "" {
 					t.Error(diff)
 				}
@@ -136,7 +136,7 @@ func TestDriverThatCannotChangeConnectivity(t *testing.T) {
 	wantIs(t, err, vnflcm.ErrNotSupported)
 }
 
-// TestGrantedLinksAndZones: what the NFVO decides comes before the request, and zones are found by VDU.
+// TestGrantedLinksAndZones checks that links of the grant override links of the request, and that zones are assigned by VDU.
 func TestGrantedLinksAndZones(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(c *vnflcm.Config) {

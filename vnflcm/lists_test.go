@@ -70,7 +70,7 @@ func TestOperationsInPages(t *testing.T) {
 	}
 }
 
-// TestPageIsBounded: a page looks at no more than 1,000 instances, even if none of them matches.
+// TestPageIsBounded checks that a page reads at most 1,000 instances, even if no instance matches.
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

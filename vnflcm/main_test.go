@@ -36,8 +36,7 @@ type toys struct {
 	cfg   vnflcm.Config
 }
 
-// newToys composes a Manager of toy drivers on a memory store, with a default VIM. change may alter the
-// composition.
+// newToys returns a Manager with toy drivers, a memory store and a default VIM. change may alter its configuration.
 func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	t.Helper()
 	w := newWorld()
@@ -55,7 +54,7 @@ func newToys(t *testing.T, change func(*vnflcm.Config)) *toys {
 	return x
 }
 
-// start makes the Manager of the next process, of the same composition. The former process ends first.
+// start closes the Manager, if one runs, and starts the Manager of the next process with the same configuration.
 func (x *toys) start() {
 	x.t.Helper()
 	if x.Manager != nil {
@@ -67,13 +66,14 @@ func (x *toys) start() {
 	x.t.Cleanup(func() { closeManager(x.t, m) })
 }
 
-// bury lets the processes that have died count as gone at once, without a wait for their LeaseTTL. No process may work on the store.
+// bury removes the records of dead processes, so that they count as dead at once and not after their LeaseTTL. No process may use the
+// store.
 func bury(t *testing.T, s store.Store) {
 	t.Helper()
 	deleteAll(t, s, "process")
 }
 
-// patience bounds the wait for what must happen.
+// patience is the maximum time for events that must happen.
 const patience = time.Minute
 
 func closeManager(t *testing.T, m *vnflcm.Manager) {
@@ -97,7 +97,7 @@ func (x *toys) create() string {
 	return inst.ID
 }
 
-// wait waits for an accepted operation and checks the state that it comes to.
+// wait waits for an accepted operation and checks its final state.
 func (x *toys) wait(opID string, err error, want vnflcm.OperationState) (*vnflcm.VnfLcmOpOcc, error) {
 	x.t.Helper()
 	must(x.t, err)
@@ -145,7 +145,7 @@ func wantIs(t *testing.T, err, target error) {
 	}
 }
 
-// faults are the paths of all *ParamError in err.
+// faults returns the paths of all *ParamError in err.
 func faults(err error) (paths []string) {
 	if p, ok := err.(*vnflcm.ParamError); ok { //nolint:errorlint // walks the tree itself
 		return []string{p.Path}

@@ -17,7 +17,7 @@ import (
 
 var otherKey = bytes.Repeat([]byte{9}, 32)
 
-// TestNewChecksTheKey refuses a store of another key before anything is written to it.
+// TestNewChecksTheKey checks that New refuses a store with another key before it writes to the store.
 func TestNewChecksTheKey(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -46,7 +46,7 @@ func TestNewRefusesAnEarlierFormat(t *testing.T) {
 	}
 }
 
-// TestKeysRotate gives a store with a running instance, a failed operation, a running one and an abandoned instance a new key.
+// TestKeysRotate rotates the key of a store with an instance, a failed operation, a running operation and an abandoned instance.
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -84,7 +84,8 @@ func TestKeysRotate(t *testing.T) {
 	x.wait(failedID, x.Retry(t.Context(), failedID), vnflcm.Completed)
 }
 
-// TestResealLeavesRunningOperations begins an operation under the old key: Reseal counts its claim and does not take it away.
+// TestResealLeavesRunningOperations starts an operation under the old key. Reseal must count its claim and leave it to the process that
+// runs the operation.
 func TestResealLeavesRunningOperations(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -96,7 +97,7 @@ func TestResealLeavesRunningOperations(t *testing.T) {
 	if left, err := y.Reseal(t.Context()); err != nil || left != 1 {
 		t.Errorf("Reseal: %d records left (%v), want 1", left, err)
 	}
-	closeManager(t, x.Manager) // it cannot read what is sealed under the new key
+	closeManager(t, x.Manager) // this Manager cannot read records under the new key
 	close(g.open)
 	y.wait(opID, nil, vnflcm.Completed)
 	if left, err := y.Reseal(t.Context()); err != nil || left != 0 {
@@ -104,7 +105,7 @@ func TestResealLeavesRunningOperations(t *testing.T) {
 	}
 }
 
-// measured is a store that notes the size of the largest list that it has returned.
+// measured is a store that records the size of the largest list that it has returned.
 type measured struct {
 	store.Store
 	largest atomic.Int64
@@ -154,7 +155,7 @@ func (s tampering) Get(ctx context.Context, kind, id string) (store.Record, erro
 	return r, err
 }
 
-// TestBodiesAreBound exchanges bodies and changes what is stored in the clear: a body is refused wherever it does not belong.
+// TestBodiesAreBound exchanges bodies and changes attributes that are stored in clear. A body must be refused in any other record.
 func TestBodiesAreBound(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -187,8 +188,8 @@ func TestBodiesAreBound(t *testing.T) {
 	}
 }
 
-// TestDamageCostsOneRecord damages an instance and an operation: lists return the rest and name them, and Forget removes
-// them and nothing that can be read.
+// TestDamageCostsOneRecord damages an instance and an operation. Lists must return the rest and name the damaged records. Forget must
+// remove them and refuse readable records.
 func TestDamageCostsOneRecord(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

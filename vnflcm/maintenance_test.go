@@ -13,14 +13,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/internal/keyring"
 )
 
-// renewal asks for the one task of the toy cluster.
+// renewal returns a request for the only task of the toy cluster.
 func renewal(t *testing.T, additional string) vnflcm.MaintainVnfRequest {
 	t.Helper()
 	return vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates, AdditionalParams: params(t, additional)}
 }
 
-// TestMaintain: a task of a driver is an operation MODIFY_INFO whose steps are journaled; it changes no attribute, runs no hook and asks
-// for no grant.
+// TestMaintain checks that a task of a driver is an operation MODIFY_INFO with journaled steps, without changed attributes, hooks and
+// grant.
 func TestMaintain(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Granter = noGranter{} })
@@ -62,7 +62,7 @@ func TestMaintain(t *testing.T) {
 	x.wait(opID, err, vnflcm.Completed)
 }
 
-// noGranter allows instantiating only.
+// noGranter grants only instantiations.
 type noGranter struct{}
 
 func (noGranter) Grant(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
@@ -97,10 +97,10 @@ func TestMaintainRefusals(t *testing.T) {
 	}
 }
 
-// hooksOnly hides the further interfaces of a driver.
+// hooksOnly hides the optional interfaces of a driver.
 type hooksOnly struct{ vnflcm.MgmtDriver }
 
-// TestMaintainElsewhere: a process whose drivers do not have the task fails the operation, and does not complete it.
+// TestMaintainElsewhere checks that the operation fails, and does not complete, in a process whose drivers do not have the task.
 func TestMaintainElsewhere(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -119,8 +119,8 @@ func TestMaintainElsewhere(t *testing.T) {
 	x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
 }
 
-// TestMaintainOlderVersion: versions without maintenance decode the stored request as a modification, before they run a phase. That must
-// fail: they would complete a modification of nothing.
+// TestMaintainOlderVersion checks that versions without maintenance fail to decode the stored request. They decode it as a modification
+// before they run a phase, and would otherwise complete an empty modification.
 func TestMaintainOlderVersion(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -150,7 +150,7 @@ func TestMaintainOlderVersion(t *testing.T) {
 	}
 }
 
-// TestMaintainCancel: a graceful cancel ends the task after the step under way.
+// TestMaintainCancel checks that a graceful cancel ends the task after the current step.
 func TestMaintainCancel(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -52,7 +52,7 @@ func frozenStore(t *testing.T) (db store.Store, keys [][]byte) {
 	return db, keys
 }
 
-// opened is a Manager on a store that may be cut off.
+// opened returns a Manager on a store that the test may cut off.
 func opened(t *testing.T, store store.Store, keys [][]byte, change func(*vnflcm.Config)) *vnflcm.Manager {
 	t.Helper()
 	cfg := vnflcm.Config{AcceptOnly: true, Store: store, Key: keys[0], OldKeys: keys[1:], Packages: toyPackage("cluster"), LeaseTTL: time.Minute}
@@ -65,7 +65,7 @@ func opened(t *testing.T, store store.Store, keys [][]byte, change func(*vnflcm.
 	return m
 }
 
-// content returns what records of a kind contain.
+// content returns the decoded records of a kind, by id.
 func content[T any](t *testing.T, db store.Store, keys [][]byte, kind string) map[string]T {
 	t.Helper()
 	ring, err := keyring.New(keys...)
@@ -90,7 +90,8 @@ type storedVIM struct{ Instance string }
 // migrated are the records of the frozen database that format 2 changes.
 var migrated = vnflcm.Migration{From: 1, To: 2, Records: map[string]int{"claim": 16, "vim": 2}}
 
-// TestMigrate: the plan names what changes and changes nothing, a migration changes that, and the next one finds nothing to do.
+// TestMigrate checks that a plan counts the records to change and changes nothing, that the migration changes these records, and that the
+// next migration has nothing to do.
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	store, keys := frozenStore(t)
@@ -134,7 +135,7 @@ func TestMigrate(t *testing.T) {
 // killed is a store whose process dies before or after a write.
 type killed struct {
 	storetest.Fence
-	left   int // writes until then
+	left   int // number of writes before the death
 	before bool
 }
 
@@ -180,8 +181,8 @@ func TestMigrateKilled(t *testing.T) {
 	}
 }
 
-// TestMigrateWaitsForEarlierProcesses: a process of an earlier version that lives is named, whatever its lease is for; one that was closed
-// or has died is not waited for longer than its lease.
+// TestMigrateWaitsForEarlierProcesses checks that a migration names a living process of an earlier version, whatever its lease is for, and
+// that it waits for a closed or dead process no longer than its lease.
 func TestMigrateWaitsForEarlierProcesses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -240,7 +241,7 @@ func TestMigrateWaitsForEarlierProcesses(t *testing.T) {
 	}
 }
 
-// TestMigrateBesideOperations: a migration does not take the claim of an operation that a process of its version works on.
+// TestMigrateBesideOperations checks that a migration leaves the claim of an operation that a process of the same version runs.
 func TestMigrateBesideOperations(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -300,7 +301,7 @@ func TestMigrateConverts(t *testing.T) {
 	put("instance", "i1", "", `{"instance":{"id":"i1"},"registeredVims":["cluster"]}`)
 	put("hook", "o1/instantiate_end", "", `{"instance":{"id":"i2"},"registeredVims":["hooked"]}`)
 	must(t, vnflcm.SetFormat(t.Context(), x.Manager, 1, false))
-	x.cfg.AcceptOnly = true // it takes up none of these operations
+	x.cfg.AcceptOnly = true // so that it does not take over these operations
 	x.start()
 
 	done, err := x.Migrate(t.Context())

@@ -19,7 +19,7 @@ func (x *toys) modify(id string, req vnflcm.VnfInfoModificationRequest) *vnflcm.
 	return occ
 }
 
-// TestModifyBeforeInstantiate changes attributes of an instance that has no resources yet, and whose package is gone.
+// TestModifyBeforeInstantiate changes attributes of an instance without resources whose package has been removed.
 func TestModifyBeforeInstantiate(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -41,7 +41,7 @@ func TestModifyBeforeInstantiate(t *testing.T) {
 	}
 }
 
-// TestModifyCredentials replaces credentials that have expired: later operations use the new ones, and hooks see them.
+// TestModifyCredentials replaces expired credentials. Later operations and their hooks must get the new credentials.
 func TestModifyCredentials(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -180,7 +180,8 @@ func wantFaults(t *testing.T, err error, paths ...string) {
 	}
 }
 
-// TestConfigurableProperties of an instantiate request are those of the instance, and a later request changes them.
+// TestConfigurableProperties checks that the configurable properties of an instantiate request are stored with the instance, and that a
+// later request changes them.
 func TestConfigurableProperties(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestCheckMoved: a request that names another address has to bring the secrets that are sent there.
+// TestCheckMoved checks that a request with another address must contain the secrets that are sent to this address.
 func TestCheckMoved(t *testing.T) {
 	t.Parallel()
 	initial := params(t, `{"server": {"ip": "10.0.0.1", "port": 22, "user": "u", "login": {"password": "p"}}, "nodes": [{"password": "q"}], "token": "r", "note": "s"}`)

@@ -150,9 +150,9 @@ func (op *Operation) Warn(ctx context.Context, message string) {
 	op.warnings.add(message)
 }
 
-// VDUOf returns the VDU whose machines have a connection point: one of the VNFD, one that the machines have, or one
-// that a ConnectionPointNamer adds. It returns "" if there is none, also if the templates of the package cannot be
-// read: Plan reports that.
+// VDUOf returns the VDU whose machines have a connection point: a connection point of the VNFD, of the machines, or one
+// that a ConnectionPointNamer adds. It returns "" if no VDU has the connection point, and if the templates of the package
+// cannot be read, which Plan reports.
 func (op *Operation) VDUOf(cp string) string {
 	if vdu, ok := op.vduOf(cp); ok {
 		return vdu

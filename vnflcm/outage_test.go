@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// awayStore is a store that fails while it is away, as a database that restarts.
+// awayStore is a store that fails while away is set, like a database that restarts.
 type awayStore struct {
 	store.Store
 	away atomic.Bool
@@ -44,8 +44,8 @@ func (s *awayStore) Apply(ctx context.Context, b store.Batch) error {
 	return s.Store.Apply(ctx, b)
 }
 
-// TestStoreAway takes the store away at every step of an operation, for less and for more than the TTL: the operation waits
-// and completes. It never enters FAILED_TEMP.
+// TestStoreAway lets the store fail at every step of an operation, for less and for more than the TTL. The operation must wait and
+// complete, and must never enter FAILED_TEMP.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	for _, away := range []time.Duration{shortTTL / 4, 2 * shortTTL} {
@@ -97,7 +97,7 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// lostAnswer is a store that applies a batch with a step and returns an error, once.
+// lostAnswer is a store that once applies a batch with a step and returns an error.
 type lostAnswer struct {
 	store.Store
 	lost atomic.Bool
@@ -111,8 +111,8 @@ func (s *lostAnswer) Apply(ctx context.Context, b store.Batch) error {
 	return err
 }
 
-// TestLostAnswer: an entry of the journal is written twice because the answer to the first write was lost. The end of the
-// operation removes the entry, and the history has the step once.
+// TestLostAnswer loses the answer to the write of a journal entry, so the entry is written twice. The end of the operation must remove the
+// entry, and the history must have the step once.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	db := &lostAnswer{Store: store.NewMemory()}
@@ -183,7 +183,7 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// TestStoreOfADriver has a driver report that the store of a second Manager has failed: the operation fails.
+// TestStoreOfADriver checks that the operation fails if a driver returns the store error of a second Manager.
 func TestStoreOfADriver(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -22,7 +22,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// otherToy is the toy package with another VNFD id.
+// otherToy returns the toy package with another VNFD id.
 func otherToy(id string) fstest.MapFS {
 	files := toyFS("cluster")
 	const top = "Definitions/top.yaml"
@@ -30,7 +30,7 @@ func otherToy(id string) fstest.MapFS {
 	return files
 }
 
-// changedToy is the toy package with another script.
+// changedToy returns the toy package with another script.
 func changedToy() fstest.MapFS {
 	files := toyFS("cluster")
 	files["Definitions/driver.py"] = &fstest.MapFile{Data: []byte("# another\n")}
@@ -46,7 +46,7 @@ func zipped(t *testing.T, files fs.FS) []byte {
 	return b.Bytes()
 }
 
-// place writes a package into a folder: a CSAR, or a directory if the name has no suffix. It replaces by renaming.
+// place writes a package to a folder: a CSAR, or a directory if the name has no suffix. It replaces an existing package by renaming.
 func place(t *testing.T, dir, name string, files fstest.MapFS) {
 	t.Helper()
 	temporary := filepath.Join(t.TempDir(), "new")
@@ -72,7 +72,7 @@ func wantText(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// operate runs every operation that a running instance can have, and terminates it.
+// operate runs every operation of an instantiated instance, and terminates it.
 func (x *toys) operate(id string) {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -124,13 +124,13 @@ func TestExpiredSigner(t *testing.T) {
 				x.world.failAt("scale_end/join/worker-2", nil)
 				x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
 
-				// The digest protects what the signature no longer does.
+				// After the certificate has expired, the digest still protects the content.
 				place(t, dir, form, changedToy())
 				_, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 				wantIs(t, err, vnflcm.ErrPackageChanged)
 				wantText(t, err, toyVNFD, "digest of the package is sha256:", "wanted is sha256:")
 				place(t, dir, form, signer.sign(t, toyFS("cluster")))
-				_, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{}) // signatures are random: other bytes
+				_, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{}) // signatures are random, so the package has other bytes
 				wantIs(t, err, vnflcm.ErrPackageChanged)
 			})
 		}
@@ -156,7 +156,7 @@ func TestExpiredSignerFullLife(t *testing.T) {
 	x.operate(id)
 }
 
-// TestSharedParse runs operations of many instances in two Managers at once, and counts the parsed descriptors.
+// TestSharedParse runs operations of many instances concurrently in two Managers, and counts the parsed descriptors.
 func TestSharedParse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -211,7 +211,7 @@ func TestSharedParse(t *testing.T) {
 	}
 }
 
-// spying is a cluster that shows the Operation of each check.
+// spying is a cluster that passes the Operation of each check to the test.
 type spying struct {
 	*cluster
 	see func(*vnflcm.Operation)
@@ -222,7 +222,7 @@ func (d *spying) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	return d.cluster.Validate(ctx, op)
 }
 
-// TestCreateChecksVNFD has sources that return another package than the one asked for.
+// TestCreateChecksVNFD uses sources that return another package than requested.
 func TestCreateChecksVNFD(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -248,12 +248,12 @@ func TestCreateChecksVNFD(t *testing.T) {
 	wantIs(t, err, vnflcm.ErrNoPackage)
 }
 
-// shifting is a hostile fs.FS: it shows other files than before from the moment that a test chooses.
+// shifting is a hostile fs.FS whose files change when the test chooses.
 type shifting struct {
 	shifted atomic.Bool
-	name    string // of the file that is shown in another form
+	name    string // name of the file that changes
 	opens   atomic.Int64
-	before  int64 // openings of that file that still show the first form
+	before  int64 // number of openings that still return the first content
 	first   fstest.MapFS
 	then    fstest.MapFS
 }
@@ -265,8 +265,8 @@ func (s *shifting) Open(name string) (fs.File, error) {
 	return s.first.Open(name)
 }
 
-// TestHostileSource: a source passes the comparison of the digest with one content, and returns different content to
-// readers before and after that.
+// TestHostileSource uses a source that returns the correct content for the comparison of the digest, and other content to readers before
+// and after the comparison.
 func TestHostileSource(t *testing.T) {
 	t.Parallel()
 	const flavour = "Definitions/plain.yaml"
@@ -306,7 +306,7 @@ func TestHostileSource(t *testing.T) {
 	}
 }
 
-// opening is Packages of a program that opens its package itself, each time.
+// opening implements Packages for a program that opens its package itself for each call.
 type opening func(context.Context) (*tosca.Package, error)
 
 func (f opening) Open(ctx context.Context, _, _, _ string) (*tosca.Package, error) { return f(ctx) }
@@ -364,7 +364,7 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%q", err)
 		}
 	}
-	place(t, dir, "fifth.csar", otherToy("fifth")) // while the program runs
+	place(t, dir, "fifth.csar", otherToy("fifth")) // added while the program runs
 	inst, err := x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "fifth"})
 	must(t, err)
 	must(t, os.Remove(filepath.Join(dir, "fifth.csar")))
@@ -404,7 +404,8 @@ topology_template:
         vnfm_info: ['0:vnfkit'], flavour_id: plain, flavour_description: a toy}
 `
 
-// TestFolderOfOneTemplate: the folder is a package although it has no TOSCA.meta, with files and folders beside the template.
+// TestFolderOfOneTemplate checks that a folder with one template is a package without TOSCA.meta, also with files and folders beside the
+// template.
 func TestFolderOfOneTemplate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -414,13 +415,13 @@ func TestFolderOfOneTemplate(t *testing.T) {
 		must(t, err)
 		must(t, pkg.Close())
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("services: {}\n"), 0o600)) // makes no package of the folder
+	must(t, os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("services: {}\n"), 0o600)) // this file does not make the folder a package
 	pkg, err := vnflcm.DirPackages(dir).Open(t.Context(), "", "web", "")
 	must(t, err)
 	must(t, pkg.Close())
 }
 
-// TestFolderLinks has symbolic links to packages inside and outside of the folder.
+// TestFolderLinks uses symbolic links to packages inside and outside of the folder.
 func TestFolderLinks(t *testing.T) {
 	t.Parallel()
 	outside, dir := t.TempDir(), t.TempDir()
@@ -433,7 +434,7 @@ func TestFolderLinks(t *testing.T) {
 		must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	p := vnflcm.DirPackages(dir)
-	pkg, err := p.Open(t.Context(), "", toyVNFD, "") // two links to it are one package
+	pkg, err := p.Open(t.Context(), "", toyVNFD, "") // two links to the same package are no duplicate
 	must(t, err)
 	must(t, pkg.Close())
 	for _, vnfd := range []string{"secret", "directory"} {
@@ -457,7 +458,7 @@ func TestFolderDuplicates(t *testing.T) {
 		x.cfg.Packages = vnflcm.DirPackages(dir)
 		x.start()
 	}
-	x.operate(id) // the digest says which of the two
+	x.operate(id) // the digest selects one of the two
 }
 
 // TestFolderReplaced replaces a package while an instance runs.
@@ -485,8 +486,7 @@ func TestFolderReplaced(t *testing.T) {
 	}
 }
 
-// TestFolderUnderLoad replaces a package again and again while instances are created. Each gets one of the two
-// contents, whole.
+// TestFolderUnderLoad replaces a package repeatedly while instances are created. Each instance must get one of the two complete contents.
 func TestFolderUnderLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -521,7 +521,7 @@ func TestFolderUnderLoad(t *testing.T) {
 	users.Wait()
 }
 
-// TestRevokedSigner wraps a source to refuse a signer, as the guide shows.
+// TestRevokedSigner wraps a source to refuse a signer, as in the guide.
 func TestRevokedSigner(t *testing.T) {
 	t.Parallel()
 	signer := newVendor(t, time.Now().Add(time.Hour))

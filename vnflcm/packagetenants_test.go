@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// namedToy is the toy package of a product, with a VNFD id.
+// namedToy returns the toy package with this product and VNFD id.
 func namedToy(id, product string) fstest.MapFS {
 	files := otherToy(id)
 	for name, file := range files {
@@ -23,7 +23,8 @@ func namedToy(id, product string) fstest.MapFS {
 	return files
 }
 
-// TestPackagesOfTenants: one VNFD id is another package for another tenant, and packages of other tenants do not exist.
+// TestPackagesOfTenants checks that the same VNFD id can be a different package for each tenant, and that packages of other tenants do not
+// exist for a tenant.
 func TestPackagesOfTenants(t *testing.T) {
 	t.Parallel()
 	const both, onlyA, shared = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
@@ -71,7 +72,8 @@ func TestPackagesOfTenants(t *testing.T) {
 	}
 }
 
-// TestPackageOfTenantStays: an instance keeps its package when its tenant gets another one with the same VNFD, or loses its own.
+// TestPackageOfTenantStays checks that an instance keeps its package if its tenant gets another package with the same VNFD, or loses the
+// package.
 func TestPackageOfTenantStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

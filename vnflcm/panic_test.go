@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// mine panics at one place.
+// mine panics at one point.
 type mine struct {
 	mu sync.Mutex
 	at string
@@ -82,7 +82,7 @@ func (d *minedCluster) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// minedToys composes toys with a mine in every place where the Manager calls others.
+// minedToys returns toys with a mine in every function that the Manager calls.
 func minedToys(t *testing.T, log *syncBuffer) (*toys, *mine) {
 	t.Helper()
 	m := &mine{}
@@ -98,7 +98,7 @@ func minedToys(t *testing.T, log *syncBuffer) (*toys, *mine) {
 	}), m
 }
 
-// syncBuffer is a text that goroutines write.
+// syncBuffer is a buffer for several goroutines.
 type syncBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -116,7 +116,8 @@ func (b *syncBuffer) String() string {
 	return b.text.String()
 }
 
-// TestPanics: a panic of a driver is an error of the operation, which can be retried, rolled back and failed; the log has its stack.
+// TestPanics checks that a panic of a driver is an error of the operation, which can be retried, rolled back and failed, and that the log
+// has the stack.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"Instantiate", "Resources", "a hook", "Each", "Probe", "Do", "Intercept"} {

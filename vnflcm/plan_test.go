@@ -20,7 +20,7 @@ func ids(list []vnflcm.VNFC) (out []string) {
 	return out
 }
 
-// spy is a cluster whose hooks tell what they see.
+// spy is a cluster whose hooks pass the Operation to the test.
 type spy struct {
 	cluster
 	saw func(op *vnflcm.Operation)
@@ -37,7 +37,7 @@ func (s *spy) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// watch lets saw look at every Operation that a hook is given.
+// watch calls saw with the Operation of every hook.
 func (x *toys) watch(saw func(op *vnflcm.Operation)) {
 	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &spy{cluster{world: x.world}, saw}}
 	x.start()
@@ -119,7 +119,7 @@ func TestFaultsAreReportedAllAtOnceAndTouchNothing(t *testing.T) {
 	}
 }
 
-// records are the kinds, ids and versions of all records.
+// records returns the versions of all records by kind and id.
 func (x *toys) records() map[string]int64 {
 	x.t.Helper()
 	out := map[string]int64{}
@@ -173,7 +173,7 @@ func TestRequestFaults(t *testing.T) {
 func TestTargetScaleLevelInfo(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
-	for range 2 { // a second time: the levels of the package must not have been changed by the first
+	for range 2 { // twice, because the first scaling must not change the levels of the package
 		id := x.create()
 		opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain",
 			TargetScaleLevelInfo: []vnflcm.ScaleInfo{{AspectID: "workers", ScaleLevel: 3}}})
@@ -189,8 +189,7 @@ func TestTargetScaleLevelInfo(t *testing.T) {
 	}
 }
 
-// TestScaleFromInstantiationLevel: what an instantiation level says of a VDU counts, and steps add to it and
-// take from it.
+// TestScaleFromInstantiationLevel checks that steps add to and remove from the numbers of VNFCs that the instantiation level states.
 func TestScaleFromInstantiationLevel(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -285,12 +284,12 @@ func TestPackageIsPinned(t *testing.T) {
 	_, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	wantIs(t, err, vnflcm.ErrPackageChanged)
 	fresh := x.create()
-	x.instantiate(fresh, "plain", vnflcm.Completed) // what is new takes the new package
+	x.instantiate(fresh, "plain", vnflcm.Completed) // a new instance uses the new package
 	files["Definitions/driver.py"] = toyFS("cluster")["Definitions/driver.py"]
 	opID, err := x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	x.wait(opID, err, vnflcm.Completed)
 	files["Definitions/driver.py"] = &fstest.MapFile{Data: []byte("# a third\n")}
-	x.instantiate(id, "plain", vnflcm.Completed) // terminated: nothing is pinned any more
+	x.instantiate(id, "plain", vnflcm.Completed) // a terminated instance is not pinned to a package any more
 
 	_, err = x.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "unknown"})
 	wantIs(t, err, vnflcm.ErrNoPackage)

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// previewer is a cluster that tells what it would do.
+// previewer is a cluster with Preview.
 type previewer struct{ cluster }
 
 func (p *previewer) Preview(ctx context.Context, op *vnflcm.Operation) (out []vnflcm.PlannedTask, err error) {
@@ -35,7 +35,7 @@ func (p *previewer) Preview(ctx context.Context, op *vnflcm.Operation) (out []vn
 	return append(out, end), nil
 }
 
-// TestPreview: a preview has the phases of the operation in their order, with the tasks of drivers that tell them, and changes
+// TestPreview checks that a preview has the phases of the operation in order, with the tasks of drivers that have Preview, and changes
 // nothing.
 func TestPreview(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
-// TestProcesses runs operations in two real processes on one SQLite file and disturbs the first: kill -9, SIGSTOP beyond
-// the TTL, and a monotonic clock 30 s ahead with SIGSTOP. VNFKIT_PROCESS_RUNS is how often, each.
+// TestProcesses runs operations in two real processes on one SQLite file and disturbs the first process: kill -9, SIGSTOP for longer than
+// the TTL, and SIGSTOP with a monotonic clock that is 30 s ahead. VNFKIT_PROCESS_RUNS is the number of runs of each.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	runs := 5
@@ -58,7 +58,7 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// disturbed has a process instantiate and heal while it is disturbed, and a second process help. It checks the result.
+// disturbed instantiates and heals in a process that disturb disturbs, with a second process that can take over. It checks the result.
 func disturbed(t *testing.T, prefix []string, disturb func(*fleettest.Process)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func disturbed(t *testing.T, prefix []string, disturb func(*fleettest.Process)) 
 	second := fleettest.Start(t, dir, "second", nil)
 	first.Tell("instantiate")
 	first.Await("accepted")
-	<-time.After(time.Duration(rand.IntN(700)) * time.Millisecond) //nolint:gosec // a time, no secret
+	<-time.After(time.Duration(rand.IntN(700)) * time.Millisecond) //nolint:gosec // a time, not a secret
 	disturb(first)
 	second.Await("COMPLETED INSTANTIATE")
 	second.Tell("heal")
@@ -97,8 +97,8 @@ func disturbed(t *testing.T, prefix []string, disturb func(*fleettest.Process)) 
 	fleettest.CheckLog(t, dir)
 }
 
-// runProcess is a child process. It works on what it reads from its standard input and says how operations end, its own and
-// others'.
+// runProcess runs a child process. It starts the operations that it reads from standard input, and prints the end of all operations,
+// including those of other processes.
 func runProcess(name, dir string) error {
 	ctx := context.Background()
 	switch dsn := os.Getenv("VNFKIT_PROCESS_DSN"); dsn {
@@ -167,8 +167,8 @@ func endIn(opID string, ready <-chan struct{}) vnflcm.Interceptor {
 	}
 }
 
-// TestDeadlyProcesses has five operations in a process, of which one ends the process. Another process is started each time. The
-// operation fails after three takeovers; all other operations complete.
+// TestDeadlyProcesses runs five operations in a process. One of them ends the process, and the test starts another process each time. This
+// operation must fail after three takeovers, and all other operations must complete.
 func TestDeadlyProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -238,7 +238,7 @@ func order(ctx context.Context, m *vnflcm.Manager, what string) error {
 	return err
 }
 
-// tellEnds prints each operation once, when it has ended or failed.
+// tellEnds prints each operation once when it has ended or failed.
 func tellEnds(ctx context.Context, m *vnflcm.Manager) {
 	told := map[string]bool{}
 	for every := time.NewTicker(50 * time.Millisecond); ; {

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	renewTTL = time.Second // Managers look for what is to be renewed as often
+	renewTTL = time.Second // also the interval in which Managers search for due renewals
 	madeVIM  = "made"
 )
 
-// issuer is a MgmtDriver whose instances are VIMs with a token that ends.
+// issuer is a MgmtDriver whose instances are VIMs with a token that expires.
 type issuer struct {
 	mu     sync.Mutex
 	issued int
-	lives  []vnflcm.Validity // of the tokens, by number; those after the last end in an hour
-	failed []error           // what the first calls of RenewVIM return
+	lives  []vnflcm.Validity // validities of the tokens, by number; later tokens expire after an hour
+	failed []error           // errors of the first calls of RenewVIM
 	seen   []renewed
 	during func(op *vnflcm.Operation) // called in RenewVIM
-	hang   chan struct{}              // RenewVIM waits until it is closed
+	hang   chan struct{}              // RenewVIM waits until this channel is closed
 	inHook func(ctx context.Context, op *vnflcm.Operation) error
 }
 
-// renewed is what RenewVIM was given.
+// renewed are the arguments of a call of RenewVIM.
 type renewed struct {
 	Instance, Token, Params string
 	VNFCs                   int
@@ -73,7 +73,7 @@ func (d *issuer) hook(ctx context.Context, op *vnflcm.Operation) error {
 	return d.inHook(ctx, op)
 }
 
-// issue makes the next token.
+// issue returns the next token.
 func (d *issuer) issue() (string, vnflcm.Validity) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,12 +130,12 @@ func tokenOf(vim vnflcm.VimConnectionInfo) string {
 	return access.Token
 }
 
-// ended is the life of a token that has ended; it was due to be renewed before that.
+// ended returns the validity of a token that has expired and whose renewal is overdue.
 func ended() vnflcm.Validity {
 	return vnflcm.Validity{Until: time.Now().Add(-time.Hour).Round(0), For: 10 * time.Minute}
 }
 
-// guardedVIMs is a registry of the caller's own.
+// guardedVIMs is a registry outside of the Store.
 type guardedVIMs struct {
 	mu  sync.Mutex
 	own fixedVIMs
@@ -177,7 +177,7 @@ func (g *guardedVIMs) Default(ctx context.Context, tenant, _ string) (vnflcm.Vim
 	return g.Get(ctx, tenant, "vim1")
 }
 
-// vims are a Manager and a driver whose instances are VIMs.
+// vims is a Manager with a driver whose instances are VIMs.
 type vims struct {
 	*toys
 	driver *issuer
@@ -201,7 +201,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// eachRegistry runs a test in a bubble of synctest, with the registry in the Store, and with one of the caller's own.
+// eachRegistry runs a test with synctest, once with the registry in the Store and once with another registry.
 func eachRegistry(t *testing.T, test func(t *testing.T, own vnflcm.VIMs)) {
 	t.Helper()
 	t.Run("registry in the store", func(t *testing.T) {
@@ -236,7 +236,7 @@ func (v *vims) entry() vnflcm.VimConnectionInfo {
 	return vim
 }
 
-// await waits until something is so.
+// await waits until so returns true.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
@@ -252,7 +252,7 @@ func (v *vims) awaitToken(n int) {
 	await(v.t, want, func() bool { return tokenOf(v.entry()) == want })
 }
 
-// count returns how many records of a kind there are.
+// count returns the number of records of a kind.
 func (v *vims) count(kind string) int {
 	v.t.Helper()
 	list, err := v.cfg.Store.List(v.t.Context(), store.Query{Kind: kind})
@@ -260,7 +260,7 @@ func (v *vims) count(kind string) int {
 	return len(list)
 }
 
-// ofInstance returns what the instance shows of its VIM.
+// ofInstance returns the VIM in the document of an instance.
 func (v *vims) ofInstance(id string) (found []string) {
 	for _, vim := range v.get(id).VimConnectionInfo {
 		if vim.VimID == madeVIM {
@@ -270,7 +270,7 @@ func (v *vims) ofInstance(id string) (found []string) {
 	return found
 }
 
-// TestRenewal: a token is renewed when half of its life is over, once, for the registry and for the instance.
+// TestRenewal checks that a token is renewed once, after half of its validity, in the registry and in the instance.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
 	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
@@ -311,8 +311,8 @@ func TestRenewal(t *testing.T) {
 	})
 }
 
-// TestRenewalAfterOutage: tokens that have ended are renewed when a Manager runs again, by one of two. A Manager that only accepts
-// renews none.
+// TestRenewalAfterOutage checks that expired tokens are renewed when Managers run again, by only one of two Managers. A Manager with
+// AcceptOnly does not renew tokens.
 func TestRenewalAfterOutage(t *testing.T) {
 	t.Parallel()
 	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
@@ -337,8 +337,7 @@ func TestRenewalAfterOutage(t *testing.T) {
 	})
 }
 
-// afterOutage returns a Manager that starts after the token of the VIM has ended, and that looks for renewals only for the operations
-// that use the VIM.
+// afterOutage returns a Manager that starts after the token of the VIM has expired, and that renews only for operations that use the VIM.
 func afterOutage(t *testing.T, change func(v *vims, c *vnflcm.Config)) (v *vims, y *toys) {
 	t.Helper()
 	v = newVIMs(t, nil, ended())
@@ -352,7 +351,7 @@ func afterOutage(t *testing.T, change func(v *vims, c *vnflcm.Config)) (v *vims,
 	})
 }
 
-// onMadeVIM requests a VNF on the VIM whose token has ended. In the bubble no time passes unless the request waits for something.
+// onMadeVIM requests a VNF on the VIM whose token has expired. The request must not wait: with synctest, time passes only if it waits.
 func (x *toys) onMadeVIM() string {
 	x.t.Helper()
 	ctx, done := context.WithTimeout(x.t.Context(), time.Millisecond)
@@ -362,7 +361,7 @@ func (x *toys) onMadeVIM() string {
 	return opID
 }
 
-// TestRenewalComesBeforeUse: an operation that comes first after an outage uses the new token.
+// TestRenewalComesBeforeUse checks that the first operation after an outage uses the new token.
 func TestRenewalComesBeforeUse(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -405,7 +404,7 @@ func TestRequestWaitsForNoRenewal(t *testing.T) {
 						}
 					}
 				})
-				opID := y.onMadeVIM() // returns although the driver does not answer
+				opID := y.onMadeVIM() // must return although the driver does not answer
 				<-begun
 				await(t, "the second attempt", func() bool { return len(v.driver.renewals()) == 2 })
 				c.then(t, y, opID, func() { close(v.driver.hang) })
@@ -423,8 +422,8 @@ func TestRequestWaitsForNoRenewal(t *testing.T) {
 	}
 }
 
-// TestRefusedForOldCredentials: a request that a driver refuses while the credentials of the VIM are not renewed says so, unless the
-// request itself is wrong.
+// TestRefusedForOldCredentials checks the error of a request that a driver refuses while the renewal of the VIM's credentials is overdue:
+// it names the overdue renewal, unless the request itself is wrong.
 func TestRefusedForOldCredentials(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -450,7 +449,7 @@ func TestRefusedForOldCredentials(t *testing.T) {
 	}
 }
 
-// noting is a cloud that notes its calls.
+// noting is a cloud that records its calls.
 type noting struct {
 	cloud
 	planned, begun func(*vnflcm.Operation)
@@ -466,7 +465,7 @@ func (n *noting) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	return n.cloud.Instantiate(ctx, op)
 }
 
-// TestRenewalFails: a failure is logged, with the VIM and the instance, and retried with growing pauses.
+// TestRenewalFails checks that a failure is logged with the VIM and the instance, and retried after growing pauses.
 func TestRenewalFails(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -482,7 +481,7 @@ func TestRenewalFails(t *testing.T) {
 	})
 }
 
-// TestRenewalWithFastClock: a token that is to be renewed at once again waits for a quarter of its life.
+// TestRenewalWithFastClock checks that the renewal of a new token that is already due waits for a quarter of its validity.
 func TestRenewalWithFastClock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -496,7 +495,7 @@ func TestRenewalWithFastClock(t *testing.T) {
 	})
 }
 
-// TestRenewalForGood: credentials that do not end any more are not renewed again.
+// TestRenewalForGood checks that credentials without an end are not renewed again.
 func TestRenewalForGood(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -510,7 +509,7 @@ func TestRenewalForGood(t *testing.T) {
 	})
 }
 
-// TestRenewalBesideOperation: an operation that works on the instance meanwhile, and what it writes, stay.
+// TestRenewalBesideOperation checks that a renewal neither interrupts an operation of the instance nor overwrites its changes.
 func TestRenewalBesideOperation(t *testing.T) {
 	t.Parallel()
 	eachRegistry(t, func(t *testing.T, own vnflcm.VIMs) {
@@ -522,7 +521,7 @@ func TestRenewalBesideOperation(t *testing.T) {
 				return err
 			}
 			close(hold)
-			await(t, "a new token", func() bool { //nolint:contextcheck // what the test looks at
+			await(t, "a new token", func() bool { //nolint:contextcheck // the condition of the test needs no context
 				return tokenOf(v.entry()) == "hunter2-2" && slices.Equal(v.ofInstance(op.InstanceID), []string{"hunter2-2"})
 			})
 			return errors.Join(op.Publish(ctx, op.VNFCs[1], map[string]string{"role": "second"}), op.State().Put(ctx, "k", "v"))
@@ -546,7 +545,7 @@ func TestRenewalBesideOperation(t *testing.T) {
 	})
 }
 
-// TestRenewalBesideRequest: a request that was checked while the entry was renewed is accepted.
+// TestRenewalBesideRequest checks that a request is accepted if the entry is renewed while the request is checked.
 func TestRenewalBesideRequest(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -572,7 +571,7 @@ func TestRenewalBesideRequest(t *testing.T) {
 	})
 }
 
-// TestRenewalLosesToOperation: an entry that an operation has replaced or removed while it was renewed stays so.
+// TestRenewalLosesToOperation checks that a renewal does not overwrite an entry that an operation has replaced or removed meanwhile.
 func TestRenewalLosesToOperation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -612,7 +611,7 @@ func TestRenewalLosesToOperation(t *testing.T) {
 	}
 }
 
-// TestRenewalLosesToProgram: an entry that the program has replaced in the registry while it was renewed stays so.
+// TestRenewalLosesToProgram checks that a renewal does not overwrite an entry that the program has replaced meanwhile.
 func TestRenewalLosesToProgram(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -634,8 +633,7 @@ func TestRenewalLosesToProgram(t *testing.T) {
 	})
 }
 
-// TestRenewalIsCutOff: a process dies after the token was made, before it is written. The next process makes a new
-// token.
+// TestRenewalIsCutOff lets a process die between the issue of a token and its write. The next process must issue a new token.
 func TestRenewalIsCutOff(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -665,8 +663,8 @@ func TestRenewalIsCutOff(t *testing.T) {
 	})
 }
 
-// TestForeignRenewal: a request of a tenant that gives a complete connection neither renews the entry of another tenant whose id it
-// names, nor gets to know that the renewal is late.
+// TestForeignRenewal uses a request with a complete connection and the id of another tenant's entry. The request must neither renew the
+// entry nor reveal that its renewal is overdue.
 func TestForeignRenewal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -705,8 +703,8 @@ func TestForeignRenewal(t *testing.T) {
 	})
 }
 
-// TestRenewalOfReplacedEntry: an entry that the program has put in the place of a removed one is not renewed by the driver of the
-// instance that had registered the removed one.
+// TestRenewalOfReplacedEntry checks that the driver of an instance does not renew an entry that the program has put under the id of the
+// instance's removed entry.
 func TestRenewalOfReplacedEntry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -719,7 +717,7 @@ func TestRenewalOfReplacedEntry(t *testing.T) {
 		"no tenant, by an earlier version": {"", (*vims).removeAsBefore},
 		"replaced by an earlier version": {"a", func(v *vims) error {
 			v.share(madeVIM, "a", &vnflcm.Share{All: true})
-			v.forgetAttributes("vim", "tenant", "instance") // as of an entry that the operator has put
+			v.forgetAttributes("vim", "tenant", "instance") // like an entry of the operator
 			return nil
 		}},
 	} {
@@ -743,7 +741,7 @@ func TestRenewalOfReplacedEntry(t *testing.T) {
 	}
 }
 
-// removeAsBefore removes the entry as earlier versions did, which left the renewal.
+// removeAsBefore removes the entry and leaves its renewal, as earlier versions did.
 func (v *vims) removeAsBefore() error {
 	stored, err := v.cfg.Store.Get(v.t.Context(), "vim", madeVIM)
 	if err != nil {
@@ -752,8 +750,8 @@ func (v *vims) removeAsBefore() error {
 	return v.cfg.Store.Apply(v.t.Context(), store.Batch{Delete: []store.Record{stored}})
 }
 
-// TestShareBesideRenewal: sharing an entry that was renewed since the program has read it keeps the new credentials, and the entry remains
-// one that an operation has registered.
+// TestShareBesideRenewal checks that sharing an entry that was renewed after the program read it keeps the new credentials and the
+// instance that has registered the entry.
 func TestShareBesideRenewal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -781,7 +779,7 @@ func TestShareBesideRenewal(t *testing.T) {
 	})
 }
 
-// TestRenewalIsForgotten: what is not there any more is not renewed.
+// TestRenewalIsForgotten checks that the renewal of a removed entry or instance is removed.
 func TestRenewalIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(v *vims, id string) error{

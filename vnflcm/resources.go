@@ -72,8 +72,8 @@ func (v VNFC) CP(cpd string) (ConnectionPoint, bool) {
 	return ConnectionPoint{}, false
 }
 
-// Address is the address at which the connection point is reached from outside: its floating address, else its first
-// fixed one. It is invalid if there is none.
+// Address returns the address at which the connection point is reached from outside: its floating address, else its first
+// fixed address. The address is invalid if the connection point has no addresses.
 func (c ConnectionPoint) Address() netip.Addr {
 	if c.Floating.IsValid() || len(c.Fixed) == 0 {
 		return c.Floating

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestRollback undoes INSTANTIATE and SCALE_OUT, by rollback hooks and by the inverse operation's.
+// TestRollback rolls back INSTANTIATE and SCALE_OUT, with rollback hooks and with the hooks of the inverse operation.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	for _, flavour := range []string{"plain", "undo"} {
@@ -87,7 +87,7 @@ func TestRollbackIsForInstantiateAndScaleOutOnly(t *testing.T) {
 	}
 }
 
-// TestRollbackAgain: the hooks after the removal still see what an earlier attempt removed.
+// TestRollbackAgain checks that hooks after the removal still get the VNFCs that an earlier attempt has removed.
 func TestRollbackAgain(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -34,7 +34,7 @@ func (e *engine) starts() []string {
 	return append([]string(nil), e.started...)
 }
 
-// workers are n processes that run phases for an engine.
+// workers returns n processes that run phases for an engine.
 func workers(t *testing.T, n int) (*engine, []*toys) {
 	t.Helper()
 	e := &engine{}
@@ -46,7 +46,7 @@ func workers(t *testing.T, n int) (*engine, []*toys) {
 	return e, out
 }
 
-// runPhases runs an operation to its end, each phase in the next process, and every one twice.
+// runPhases runs an operation to its end. It runs each phase twice, and in the next process.
 func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, err error) {
 	t.Helper()
 	for phase, n := vnflcm.PhaseBegin, 0; phase != ""; n++ {
@@ -67,7 +67,7 @@ func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, e
 	return phases, nil
 }
 
-// TestAcceptOnlyWithRunner: a process that only takes requests starts their operations by its Runner.
+// TestAcceptOnlyWithRunner checks that a process with AcceptOnly starts its operations by its Runner.
 func TestAcceptOnlyWithRunner(t *testing.T) {
 	t.Parallel()
 	e := &engine{}
@@ -132,8 +132,8 @@ func TestRunPhase(t *testing.T) {
 	})
 }
 
-// TestRunPhaseElsewhere runs a phase that another process is running. It is refused while the lease of that process holds,
-// and continued after the process has lost the store for longer than that.
+// TestRunPhaseElsewhere runs a phase that another process is running. The call must be refused while the lease of this process is valid,
+// and continue the phase after the process has lost the store for longer than its lease.
 func TestRunPhaseElsewhere(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestRunPhaseInterrupted(t *testing.T) {
 	})
 }
 
-// TestRunnerIsToldAgain starts an operation again of which the Runner was not told, or which it has lost.
+// TestRunnerIsToldAgain checks that an operation whose Start failed, or which the Runner has lost, is started again.
 func TestRunnerIsToldAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
-// keywords are keywords of JSON Schema with the same meaning in OpenAPI 3.0: a schema with only these needs no separate
-// validator.
+// keywords are the keywords of JSON Schema with the same meaning in OpenAPI 3.0. A validator for JSON Schema can validate a schema that
+// has only these keywords.
 var keywords = []string{"additionalProperties", "anyOf", "default", "definitions", "description", "enum", "format", "items", "minItems", "oneOf",
 	"properties", "required", "title", "type", "$schema", "$id"}
 
@@ -36,7 +36,7 @@ func schemaOf(t *testing.T, file string) *jsonschema.Schema {
 	must(t, err)
 	correct(t, tree)
 	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft4) // what OpenAPI 3.0 is derived from
+	c.DefaultDraft(jsonschema.Draft4) // OpenAPI 3.0 is derived from this draft
 	c.AssertFormat()
 	for name, valid := range map[string]func(string) error{
 		"IP":  func(s string) error { _, err := netip.ParseAddr(s); return err },
@@ -53,10 +53,9 @@ func schemaOf(t *testing.T, file string) *jsonschema.Schema {
 	return schema
 }
 
-// correct changes where the OpenAPI definition of SOL003 v3.3.1 deviates from the specification, which takes precedence as
-// it says itself: "exactly one of addresses and addressRange" (4.4.1.10c and 5.5.3.10, there of an item of ipAddresses) is
-// required of the object around that list, and addressRange of a request is called ipAddressRange. Whatever is no keyword
-// of JSON Schema fails the test.
+// correct corrects the OpenAPI definition of SOL003 v3.3.1 where it deviates from the specification, which takes precedence over it. The
+// definition requires "exactly one of addresses and addressRange" of the object around the list ipAddresses instead of its items
+// (4.4.1.10c and 5.5.3.10), and calls addressRange of a request ipAddressRange. Unknown keywords fail the test.
 func correct(t *testing.T, schema any) {
 	t.Helper()
 	switch s := schema.(type) {
@@ -88,14 +87,14 @@ func correct(t *testing.T, schema any) {
 	}
 }
 
-// documents collects what a Manager shows, and validates all of it.
+// documents collects and validates the documents that a Manager returns.
 type documents struct {
 	t       *testing.T
 	schemas map[string]*jsonschema.Schema
 	mu      sync.Mutex
 	total   map[string]int
 	known   map[string]bool
-	seen    map[string]bool // operation and state
+	seen    map[string]bool // operations and states that were validated
 }
 
 // The files of the schemas.
@@ -123,10 +122,11 @@ func newDocuments(t *testing.T) *documents {
 	return d
 }
 
-// varying are the times and ids in a document. Unless VNFKIT_FULL is set, one of the documents that differ in nothing else is validated.
+// varying matches the times and ids in a document. Unless VNFKIT_FULL is set, only one of the documents that differ only in these is
+// validated.
 var varying = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[^"]*|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}`)
 
-// check looks for secrets in a document, and validates the document if it is a new one, which check reports.
+// check searches a document for secrets. It validates the document and returns true if the document is new.
 func (d *documents) check(file string, text []byte) bool {
 	d.t.Helper()
 	d.mu.Lock()
@@ -139,7 +139,7 @@ func (d *documents) check(file string, text []byte) bool {
 		key = file + string(varying.ReplaceAll(text, nil))
 	}
 	if d.known[key] {
-		return false // as it was before the last step
+		return false // unchanged since the last step
 	}
 	d.known[key] = true
 	d.total[file]++
@@ -171,7 +171,7 @@ func (d *documents) showInstance(ctx context.Context, m *vnflcm.Manager, id stri
 	must(d.t, json.Unmarshal(v2, new(vnflcm.VnfInstance)))
 }
 
-// showOperation does so with an operation, its problem and its request.
+// showOperation validates an operation, its problem and its request in both versions of the API, and reads them back.
 func (d *documents) showOperation(ctx context.Context, m *vnflcm.Manager, opID string) {
 	d.t.Helper()
 	occ, err := m.Operation(ctx, opID)
@@ -199,7 +199,7 @@ func (d *documents) showOperation(ctx context.Context, m *vnflcm.Manager, opID s
 	must(d.t, json.Unmarshal(v2, new(vnflcm.VnfLcmOpOcc)))
 }
 
-// readBack reads a document into our own type and compares.
+// readBack decodes a document into the type of this package and compares the encoding.
 func readBack(t *testing.T, text []byte, into any) {
 	t.Helper()
 	must(t, json.Unmarshal(text, into))
@@ -210,7 +210,7 @@ func readBack(t *testing.T, text []byte, into any) {
 	}
 }
 
-// richCloud is a cloud whose machines have all that an instance can show.
+// richCloud is a cloud whose machines have every attribute of a document.
 type richCloud struct{ *cloud }
 
 func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
@@ -232,8 +232,8 @@ func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.
 	return out, err
 }
 
-// TestEveryDocumentIsSOL003 holds every document of every operation, while it runs, fails, is rolled back and has ended,
-// against ETSI's schemas of SOL003 v2.6.1 (TST010) and v3.3.1.
+// TestEveryDocumentIsSOL003 validates every document of every operation, while the operation runs, fails, is rolled back and has ended,
+// with ETSI's schemas of SOL003 v2.6.1 (TST010) and v3.3.1.
 func TestEveryDocumentIsSOL003(t *testing.T) {
 	t.Parallel()
 	d := newDocuments(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// hostile values that a secret can have: each is planted everywhere.
+// hostile are difficult values of a secret. The test uses each value in every attribute.
 var hostile = map[string]string{
 	"plain":    "canary-plain-123",
 	"quotes":   `canary'"'"'` + "`quoted`" + `"\`,
@@ -30,7 +30,7 @@ var hostile = map[string]string{
 	"64 KiB":   "canary" + strings.Repeat("0123456789abcdef", 4096),
 }
 
-// leaker is a driver that says aloud all that it should not.
+// leaker is a driver that writes secrets to logs, errors and events.
 type leaker struct {
 	cluster
 	leak func(op *vnflcm.Operation) string
@@ -82,11 +82,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 					fmt.Fprintf(&events, "%+v\n", e)
 				}
 			})
-			// Every place has a different canary: masking in one place must not hide a leak in another.
+			// Every attribute has a different canary, because masking of one attribute must not hide a leak of another.
 			planted := map[string]string{}
 			plain := func(place string) string {
 				planted[place] = place + "-" + secret
-				if len(secret) > 1<<10 && place != "declared" { // one of them does, many take their time
+				if len(secret) > 1<<10 && place != "declared" { // one long secret is enough, and many take much time
 					planted[place] = place + "-" + secret[:100]
 				}
 				return planted[place]
@@ -141,7 +141,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	}
 }
 
-// stored is all that the store keeps, in clear or not.
+// stored returns all bytes in the store, sealed and in clear.
 func (x *toys) stored() string {
 	x.t.Helper()
 	var out strings.Builder
@@ -155,7 +155,7 @@ func (x *toys) stored() string {
 	return out.String()
 }
 
-// TestOperationPrintsNoSecret: a driver may log its input.
+// TestOperationPrintsNoSecret checks that a driver can log its Operation.
 func TestOperationPrintsNoSecret(t *testing.T) {
 	t.Parallel()
 	var got string
@@ -245,7 +245,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestOverlappingSecrets: of two secrets that share letters in a text, nothing is left of either.
+// TestOverlappingSecrets checks that no part of two secrets that overlap in a text remains.
 func TestOverlappingSecrets(t *testing.T) {
 	t.Parallel()
 	mask := maskOf(t, "abcXYZ", "XYZdef")
@@ -256,11 +256,11 @@ func TestOverlappingSecrets(t *testing.T) {
 	}
 }
 
-// TestTextsStayReadable: what is replaced depends on how distinctive a secret is.
+// TestTextsStayReadable checks that only distinctive secrets are masked everywhere.
 func TestTextsStayReadable(t *testing.T) {
 	t.Parallel()
 	for secret, texts := range map[string]map[string]string{
-		"ansible": { // an ordinary word: only where the text calls it a secret
+		"ansible": { // an ordinary word is masked only after the name of a secret
 			"ansible-playbook of /opt/ansible/kubespray: user ansible": "ansible-playbook of /opt/ansible/kubespray: user ansible",
 			`exec: "ansible": not found`:                               `exec: "ansible": not found`,
 			"password ansible refused":                                 "password *** refused",
@@ -278,9 +278,9 @@ func TestTextsStayReadable(t *testing.T) {
 		"6443":                   {"port 6443; pin_token 6443": "port 6443; pin_token ***"},
 		"ab":                     {"a table; secret=ab": "a table; secret=***"},
 		"x":                      {"x; password=x": "x; password=x"},
-		"471147":                 {"port 47114; 1471147 and 471147": "port 47114; 1471147 and ***"}, // short: a whole word
+		"471147":                 {"port 47114; 1471147 and 471147": "port 47114; 1471147 and ***"}, // a short secret is masked only as a whole word
 		"k8s1":                   {"k8s1-master, k8s10, -pk8s1": "***-master, k8s10, -p***"},
-		"hunter2":                {"hunter2, xhunter2y": "***, x***y"}, // distinctive: everywhere
+		"hunter2":                {"hunter2, xhunter2y": "***, x***y"}, // a distinctive secret is masked everywhere
 		"Sesame":                 {"Sesame opens; password Sesame": "Sesame opens; password ***"},
 		"opensesame":             {"opensesame1": "***1"},
 		"12345678901234567890":   {"x12345678901234567890": "x***"},
@@ -296,7 +296,7 @@ func TestTextsStayReadable(t *testing.T) {
 	}
 }
 
-// TestParamPathsStayReadable: a path names an attribute and is no secret, whatever a secret looks like.
+// TestParamPathsStayReadable checks that paths of attributes are not masked, even if a secret equals a part of a path.
 func TestParamPathsStayReadable(t *testing.T) {
 	t.Parallel()
 	const path = "additionalParams.k8s_cluster_installation_param.ansible.kubespray_root_path"
@@ -340,7 +340,7 @@ func TestParamPathsStayReadable(t *testing.T) {
 	}
 }
 
-// TestLogNamesSecrets: the name of a log attribute can call its value a secret.
+// TestLogNamesSecrets checks that the value of a log attribute whose name suggests a secret is masked.
 func TestLogNamesSecrets(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer

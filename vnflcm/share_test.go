@@ -15,13 +15,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// acceptOnly is a Manager that accepts requests for others.
+// acceptOnly configures a Manager that only accepts requests for other processes.
 func acceptOnly(c *vnflcm.Config) { c.AcceptOnly = true }
 
 func works(c *vnflcm.Config) { c.AcceptOnly = false }
 
-// TestAcceptOnly accepts operations in a process that runs nothing: they wait until another process takes them up, and the
-// first sees their end at once, although it would ask only after up to two seconds.
+// TestAcceptOnly accepts operations in a process that runs none. The operations wait until another process takes them over, and the first
+// process notices their end at once, although it polls only every two seconds.
 func TestAcceptOnly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestCancelBeforeItStarts(t *testing.T) {
 	})
 }
 
-// TestShares lets one process accept operations and four processes work: all are done, and the parts are nearly the same.
+// TestShares lets one process accept operations and four processes run them. All operations must complete, and each process must run
+// nearly the same number.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestShares(t *testing.T) {
 		for i := range ids {
 			ids[i] = x.instantiated("plain")
 		}
-		closeManager(t, x.Manager) // it would take its part
+		closeManager(t, x.Manager) // this process would run operations too
 		var mu sync.Mutex
 		done := map[string]int{}
 		for i := range processes {
@@ -96,7 +97,7 @@ func TestShares(t *testing.T) {
 					mu.Lock()
 					done[name]++
 					mu.Unlock()
-					time.Sleep(20 * time.Millisecond) // the work
+					time.Sleep(20 * time.Millisecond) // simulates work
 					return next(ctx)
 				}
 			})
@@ -122,7 +123,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// TestLimit holds that a process at its limit leaves what it accepts to others, or to a later time.
+// TestLimit checks that a process at its limit leaves accepted operations to other processes or runs them later.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -164,8 +165,8 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// TestClosingProcess: a process that closes, and waits for a driver, is no longer counted. Another process with more to do takes up at
-// once what comes.
+// TestClosingProcess checks that a closing process that waits for a driver does not count as available. Another process, even with more
+// operations, takes over new operations at once.
 func TestClosingProcess(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -177,7 +178,7 @@ func TestClosingProcess(t *testing.T) {
 			c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 				if steps.Add(1) <= 3 {
 					reached <- s.OperationID
-					<-open // a driver that does not listen
+					<-open // a driver that ignores its context
 				}
 				return next(ctx)
 			}
@@ -195,7 +196,7 @@ func TestClosingProcess(t *testing.T) {
 		begin := time.Now()
 		opID, err := api.Instantiate(t.Context(), api.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		api.wait(opID, err, vnflcm.Completed)
-		if took := time.Since(begin); took >= time.Second { // of the bubble
+		if took := time.Since(begin); took >= time.Second { // in the time of synctest
 			t.Errorf("the operation took %v", took)
 		}
 		close(open)
@@ -221,7 +222,8 @@ func (s *afterTake) Apply(ctx context.Context, b store.Batch) error {
 	return err
 }
 
-// TestLimitHoldsDuringTakeovers accepts an operation while the process takes up two others: it works on two at a time, and ends all three.
+// TestLimitHoldsDuringTakeovers accepts an operation while the process takes over two operations. The process must run two at a time and
+// end all three.
 func TestLimitHoldsDuringTakeovers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

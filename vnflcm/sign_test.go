@@ -44,7 +44,7 @@ func (v *vendor) roots() *x509.CertPool {
 	return pool
 }
 
-// sign returns the files with a manifest that lists them all and is signed (SOL004 5.2).
+// sign returns the files with a signed manifest that lists all files (SOL004 5.2).
 func (v *vendor) sign(t *testing.T, files fstest.MapFS) fstest.MapFS {
 	t.Helper()
 	out := maps.Clone(files)

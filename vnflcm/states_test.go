@@ -31,7 +31,7 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
-// holdAt makes the Managers started from now on stop at a step.
+// holdAt makes the Managers that start afterwards wait in a step.
 func (x *toys) holdAt(key string) *gate {
 	g := newGate()
 	x.cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
@@ -46,7 +46,7 @@ func (x *toys) holdAt(key string) *gate {
 	return g
 }
 
-// inState makes an instance with an operation in that state. The world's steps that fail do so no more.
+// inState creates an instance with an operation in this state. Afterwards no step fails.
 func inState(t *testing.T, want vnflcm.OperationState) (x *toys, id, opID string) {
 	t.Helper()
 	if want == vnflcm.Starting {
@@ -96,8 +96,7 @@ func inState(t *testing.T, want vnflcm.OperationState) (x *toys, id, opID string
 	return x, id, occ.ID
 }
 
-// TestVerbsOfStates is figure 5.6.2.2-1 of SOL003 v2.6.1: what can be done to an operation in which state,
-// and what it leads to.
+// TestVerbsOfStates checks figure 5.6.2.2-1 of SOL003 v2.6.1: the calls that an operation allows in each state, and the resulting states.
 func TestVerbsOfStates(t *testing.T) {
 	t.Parallel()
 	type verb func(*vnflcm.Manager, context.Context, string) error
@@ -143,7 +142,7 @@ func TestVerbsOfStates(t *testing.T) {
 	}
 }
 
-// TestRequestsOfInstanceStates says which operation can begin when.
+// TestRequestsOfInstanceStates checks which operations can begin in each state of an instance.
 func TestRequestsOfInstanceStates(t *testing.T) {
 	t.Parallel()
 	requests := map[string]func(*toys, string) error{
@@ -209,8 +208,8 @@ func TestUnknownIDs(t *testing.T) {
 	wantIs(t, y.Cancel(ctx, opID, "SOMEHOW"), vnflcm.ErrInvalidRequest)
 }
 
-// TestOneOperationAtATime lets eight requests race for an instance: one is accepted, the seven other ones get the typed
-// conflict and leave nothing behind.
+// TestOneOperationAtATime sends eight concurrent requests for an instance. One is accepted; the other seven fail with ErrConflict and
+// leave no records.
 func TestOneOperationAtATime(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) store.Store{
@@ -253,7 +252,7 @@ func TestOneOperationAtATime(t *testing.T) {
 	}
 }
 
-// TestRetryRunsOnlyWhatIsMissing is SOL003 v2.6.1 5.4.14.
+// TestRetryRunsOnlyWhatIsMissing checks that a retry does not repeat completed steps (SOL003 v2.6.1 5.4.14).
 func TestRetryRunsOnlyWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -273,8 +272,8 @@ func TestRetryRunsOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestVerbsInARow calls the verbs at once when the state is announced, and twice: the work of the last one must
-// not be mistaken for that of the next, nor a refused verb disturb the work.
+// TestVerbsInARow calls retry, rollback and fail immediately after the state is announced, and twice. The work of one call must not be
+// mistaken for that of the next, and a refused call must not disturb running work.
 func TestVerbsInARow(t *testing.T) {
 	t.Parallel()
 	failed := make(chan string, 100)
@@ -309,7 +308,7 @@ func TestVerbsInARow(t *testing.T) {
 			t.Fatal("no retry was accepted")
 		}
 		for range accepted - 1 {
-			<-failed // a retry that came when the first had failed again
+			<-failed // a retry that was called after the first retry had failed
 		}
 	}
 	<-failed
@@ -318,7 +317,7 @@ func TestVerbsInARow(t *testing.T) {
 	x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
 }
 
-// TestRefusedVerbLeavesTheWorkAlone: the lease that is renewed while the operation runs must stay its own.
+// TestRefusedVerbLeavesTheWorkAlone checks that a refused call does not take the lease of the running operation.
 func TestRefusedVerbLeavesTheWorkAlone(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -335,7 +334,7 @@ func TestRefusedVerbLeavesTheWorkAlone(t *testing.T) {
 	})
 }
 
-// TestFailShowsWhatIsLeft: after giving up, the instance shows what the VIM has.
+// TestFailShowsWhatIsLeft checks that after Fail the document of the instance has the resources that exist in the VIM.
 func TestFailShowsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -355,7 +354,7 @@ func TestFailShowsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestCancelModes: gracefully, steps under way are finished; forcefully, they are interrupted.
+// TestCancelModes checks that a graceful cancel finishes the running steps, and that a forceful cancel interrupts them.
 func TestCancelModes(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[vnflcm.CancelMode]map[string]int{
@@ -387,7 +386,7 @@ func TestCancelModes(t *testing.T) {
 			}
 			x.cfg.Intercept = nil
 			x.start()
-			occ, _ = x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed) // the cancel is not found again
+			occ, _ = x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed) // the earlier cancel does not apply to the retry
 			if occ.IsCancelPending {
 				t.Error("a cancel is pending for a completed operation")
 			}
@@ -395,7 +394,7 @@ func TestCancelModes(t *testing.T) {
 	}
 }
 
-// TestCancelRacesWithTheEnd: in either order, no request to cancel is left for a later attempt.
+// TestCancelRacesWithTheEnd checks that a cancel at the end of an operation, before or after it, does not remain for a later attempt.
 func TestCancelRacesWithTheEnd(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -431,7 +430,7 @@ func TestWaitSaysWhatItWaitsFor(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		x, _, opID := inState(t, vnflcm.Processing)
 		for name, m := range map[string]*vnflcm.Manager{"the process at work": x.Manager, "another": x.other(nil).Manager} {
-			for _, patience := range []time.Duration{0, 20 * time.Millisecond} { // it ends in the store, or between two looks
+			for _, patience := range []time.Duration{0, 20 * time.Millisecond} { // the operation ends before the cancel, or between two polls
 				ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errCut)
 				_, err := m.Wait(ctx, opID)
 				cancel()

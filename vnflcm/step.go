@@ -182,7 +182,7 @@ type journalEntry struct {
 }
 
 // journaled reads the result of a step into into. An entry of another revision, or one that cannot be read, counts as
-// not done. version is the version of the entry, 0 if there is none.
+// not done. version is the version of the entry, 0 without an entry.
 func (op *Operation) journaled(info StepInfo, rev int, into any) (version int64, done bool) {
 	stored, found := op.steps.journal[info.Key()]
 	if !found {

@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// inHook runs a function as the instantiate_end hook of a new instance. Every call makes a new Manager, so that several
-// calls for one instance are like a resume.
+// inHook runs a function as the instantiate_end hook of a new instance. Every call starts a new Manager, so a second call for the same
+// instance is a resume.
 func (x *toys) inHook(opID string, hook func(context.Context, *vnflcm.Operation) error) (string, error) {
 	x.t.Helper()
 	hooks := (&cluster{world: x.world}).Hooks()
@@ -35,7 +35,7 @@ func (x *toys) inHook(opID string, hook func(context.Context, *vnflcm.Operation)
 type joined struct {
 	Token string   `json:"token"`
 	Names []string `json:"names"`
-	kept  string   // not in the journal
+	kept  string   // unexported, so not in the journal
 }
 
 func TestStepResultComesFromTheJournal(t *testing.T) {
@@ -49,11 +49,11 @@ func TestStepResultComesFromTheJournal(t *testing.T) {
 			return joined{"t", []string{"n"}, "lost"}, nil
 		}})
 		got = append(got, r)
-		return errors.Join(err, errCut) // so that it can be retried
+		return errors.Join(err, errCut) // fails the operation, so that the test can retry it
 	}
 	opID, _ := x.inHook("", hook)
 	x.inHook(opID, hook)
-	want := joined{Token: "t", Names: []string{"n"}} // the first time too: a resume must not decide otherwise
+	want := joined{Token: "t", Names: []string{"n"}} // also in the first run, because a resume must get the same value
 	if diff := cmp.Diff([]joined{want, want}, got, cmp.AllowUnexported(joined{})); diff != "" || did != 1 {
 		t.Errorf("Do ran %d times, results:\n%s", did, diff)
 	}
@@ -113,7 +113,7 @@ func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 				t.Errorf("calls:\n%s", diff)
 			}
 			again := len(calls)
-			x.inHook(opID, hook(c.rev)) // the new entry was written over the old one
+			x.inHook(opID, hook(c.rev)) // the new entry has replaced the old one
 			if len(calls) != again {
 				t.Errorf("the third time it called %v", calls[again:])
 			}

@@ -16,7 +16,8 @@ import (
 // unstorable are texts that PostgreSQL refuses in a column.
 var unstorable = map[string]string{"NUL": "a\x00b", "no UTF-8": "a\xffb", "lone surrogate": "a\xed\xa0\x80b", "long": strings.Repeat("x", 3000)}
 
-// TestUnstorableText: text that databases refuse ends the operation instead of being tried again for ever, and is not found.
+// TestUnstorableText checks that a text that databases refuse fails the operation instead of being retried forever, and that searching for
+// it finds no record.
 func TestUnstorableText(t *testing.T) {
 	t.Parallel()
 	for name, text := range unstorable {
@@ -46,7 +47,7 @@ func TestUnstorableText(t *testing.T) {
 	}
 }
 
-// oddCloud is a cloud whose answers have a text everywhere.
+// oddCloud is a cloud that returns a text in every attribute.
 type oddCloud struct {
 	*cloud
 	text string
@@ -68,7 +69,7 @@ func (c *oddCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.
 	return r, err
 }
 
-// oddities are what hooks do with a text.
+// oddities are the calls that hooks make with a text.
 var oddities = map[string]func(context.Context, *vnflcm.Operation, string) error{
 	"publish": func(ctx context.Context, op *vnflcm.Operation, text string) error {
 		return op.Publish(ctx, vnflcm.VNFC{ID: text, ResourceID: text}, map[string]string{text: text})
@@ -110,7 +111,7 @@ var oddities = map[string]func(context.Context, *vnflcm.Operation, string) error
 			return "", nil
 		}})
 		if done {
-			err = nil // and the operation should have failed
+			err = nil // unexpected: the operation did not fail
 		}
 		return err
 	},
@@ -125,7 +126,7 @@ var oddities = map[string]func(context.Context, *vnflcm.Operation, string) error
 	},
 }
 
-// harmless are oddities that fail no operation: the text is stored within a record, or no record has it.
+// harmless are the oddities that do not fail an operation, because the text is stored inside a body or not at all.
 var harmless = map[string]bool{"publish": true, "VIM": true, "removed VIM": true, "state": true, "key": true, "keys": true, "result": true}
 
 // oddHooks is a MgmtDriver with one hook for each operation.
@@ -145,7 +146,8 @@ func (d *oddHooks) Hooks() vnflcm.Hooks {
 	return hooks
 }
 
-// TestOddAnswers: whatever texts drivers answer, operations end, documents can be read, and an operation that failed can be given up.
+// TestOddAnswers checks that operations end, documents can be read and failed operations can be ended with Fail, whatever texts drivers
+// return.
 func TestOddAnswers(t *testing.T) {
 	t.Parallel()
 	oddAnswers(t, func(*testing.T) store.Store { return store.NewMemory() })
@@ -179,7 +181,7 @@ func oddAnswers(t *testing.T, open func(*testing.T) store.Store) {
 	}
 }
 
-// oddLife instantiates, heals and terminates a VNF. Operations that fail are given up.
+// oddLife instantiates, heals and terminates a VNF. It calls Fail for operations in FAILED_TEMP.
 func (x *toys) oddLife(t *testing.T, oddity string, do func(context.Context, *vnflcm.Operation, string) error, text string) {
 	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &oddHooks{&cluster{world: x.world}, do, text}}
 	x.start()
@@ -188,7 +190,7 @@ func (x *toys) oddLife(t *testing.T, oddity string, do func(context.Context, *vn
 	defer cancel()
 	end := func(opID string, err error) {
 		if errors.Is(err, vnflcm.ErrState) || errors.Is(err, vnflcm.ErrInvalidRequest) {
-			return // the operation before has failed
+			return // the previous operation has failed
 		}
 		must(t, err)
 		occ, err := x.Wait(ctx, opID)

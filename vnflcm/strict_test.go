@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestTyposAreRefused holds that a misspelt attribute does not widen a request to the whole VNF.
+// TestTyposAreRefused checks that a misspelt attribute does not extend a request to the whole VNF.
 func TestTyposAreRefused(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]struct {
@@ -38,7 +38,7 @@ func TestTyposAreRefused(t *testing.T) {
 	}
 }
 
-// TestEmptyHealIsRefused holds it for callers in Go too: an empty list is not the whole VNF.
+// TestEmptyHealIsRefused checks for callers in Go that an empty list does not mean the whole VNF.
 func TestEmptyHealIsRefused(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -53,8 +53,8 @@ func TestEmptyHealIsRefused(t *testing.T) {
 	x.wait(opID, err, vnflcm.Completed)
 }
 
-// TestHalfSurrogatePairs: encoding/json reads another character in the place of half a surrogate pair, so a request with one is
-// refused, wherever it comes from.
+// TestHalfSurrogatePairs checks that every request with half a surrogate pair is refused, because encoding/json replaces it by another
+// character.
 func TestHalfSurrogatePairs(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]struct {
@@ -77,8 +77,8 @@ func TestHalfSurrogatePairs(t *testing.T) {
 	}
 }
 
-// TestHalfSurrogatePairsInGo holds it for Params of callers in Go, whose JSON is kept. An instance that has such a value from
-// earlier can still be healed and changed.
+// TestHalfSurrogatePairsInGo checks the same for Params of callers in Go, whose JSON is stored unchanged. An instance of an earlier version
+// with half a surrogate pair can still be healed and changed.
 func TestHalfSurrogatePairsInGo(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -64,7 +64,7 @@ func (s *suspectRecord) suspicion(max int) suspicion {
 // takeover is what a process that takes a claim writes beside it.
 type takeover struct {
 	next    suspectRecord
-	version int64       // of the record that next replaces; 0 if there is none
+	version int64       // of the record that next replaces; 0 if next is the first record
 	begun   []begunStep // by the last process, if that has ended
 }
 

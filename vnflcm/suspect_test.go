@@ -15,17 +15,17 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
 
-// mortals are processes that live one after the other on one store. A process dies when a step is deadly.
+// mortals are processes that use the same store one after the other. A process dies in a deadly step.
 type mortals struct {
 	*toys
 	store  store.Store
-	buried bool // a process that has died counts as gone at once
+	buried bool // a dead process counts as dead at once
 	deadly func(vnflcm.StepInfo) bool
 
 	lives, deaths int
 	mu            sync.Mutex
-	running       map[string]bool // operations with a step that runs
-	crowds        []int           // how many operations ran at each death
+	running       map[string]bool // operations with a running step
+	crowds        []int           // number of running operations at each death
 }
 
 func newMortals(t *testing.T, change func(*vnflcm.Config)) *mortals {
@@ -41,7 +41,7 @@ func newMortals(t *testing.T, change func(*vnflcm.Config)) *mortals {
 	return d
 }
 
-// live starts a process, lets it work until it dies or until done, and reports whether it has died.
+// live runs a process until it dies or done returns true, and reports whether it has died.
 func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
 	d.t.Helper()
 	fence, dead := &storetest.Fence{Store: d.store}, make(chan struct{})
@@ -58,7 +58,7 @@ func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
 		d.running[s.OperationID] = true
 		d.mu.Unlock()
 		if d.deadly(s) {
-			<-time.After(time.Millisecond) // other operations begin their steps
+			<-time.After(time.Millisecond) // lets other operations begin their steps
 			once.Do(func() {
 				fence.Cut(true)
 				d.mu.Lock()
@@ -95,13 +95,13 @@ func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
 	}
 }
 
-// ended reports whether no operation is to be worked on any more.
+// ended reports whether all operations have ended or failed.
 func (d *mortals) ended(m *vnflcm.Manager) bool {
 	page, err := m.Operations(d.t.Context(), vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}})
 	return err == nil && len(page.Items) == 0
 }
 
-// liveOn lets processes live until all operations have ended.
+// liveOn runs processes until all operations have ended.
 func (d *mortals) liveOn(most int) {
 	d.t.Helper()
 	for d.live(d.ended) {
@@ -128,8 +128,8 @@ func (d *mortals) left(kinds ...string) {
 	}
 }
 
-// TestDeadlyOperation: an operation ends its process in the same step again and again. After three takeovers it is
-// FAILED_TEMP. A retry begins to count again.
+// TestDeadlyOperation runs an operation that always ends its process in the same step. After three takeovers the operation must be in
+// FAILED_TEMP. A retry counts from zero.
 func TestDeadlyOperation(t *testing.T) {
 	t.Parallel()
 	for name, buried := range map[string]bool{"taken over at once": true, "taken over after the TTL": false} {
@@ -168,7 +168,7 @@ func TestDeadlyOperation(t *testing.T) {
 	}
 }
 
-// TestMaxTakeovers: one process more than MaxTakeovers dies, with every setting.
+// TestMaxTakeovers checks for every setting that one more process dies than MaxTakeovers allows takeovers.
 func TestMaxTakeovers(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int{1, 2, 5} {
@@ -184,7 +184,7 @@ func TestMaxTakeovers(t *testing.T) {
 	}
 }
 
-// TestSuspects: one or two of several operations end the process. These fail, all other operations complete.
+// TestSuspects runs several operations of which one or two end the process. These must fail, and all other operations must complete.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	for _, culprits := range [][]int{{0}, {3}, {1, 4}} {
@@ -216,7 +216,7 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
-// TestInnocentSuspect: an operation is in a long step while new operations end the process, each of them once. It completes.
+// TestInnocentSuspect runs an operation with a long step while new operations end the process once each. The operation must complete.
 func TestInnocentSuspect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestInnocentSuspect(t *testing.T) {
 	})
 }
 
-// TestOrderlyStops: a process that is closed in the middle of a step does not count, however often.
+// TestOrderlyStops checks that closing a process during a step never counts.
 func TestOrderlyStops(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -272,7 +272,8 @@ func TestOrderlyStops(t *testing.T) {
 	})
 }
 
-// TestProgressBetweenDeaths: a process dies in each step of an operation, after an entry of the journal each time.
+// TestProgressBetweenDeaths lets a process die in each step of an operation. The operation must complete, because each process adds a
+// journal entry.
 func TestProgressBetweenDeaths(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -305,13 +306,13 @@ func TestProgressBetweenDeaths(t *testing.T) {
 	})
 }
 
-// unreachable is a store that a process cannot reach for a while: its calls fail, or wait as in a stopped process.
+// unreachable is a store that a process temporarily cannot reach: its calls fail, or block as in a stopped process.
 type unreachable struct {
 	store.Store
 	stops bool
 
 	mu   sync.Mutex
-	back chan struct{} // is closed when the store is back; nil while it is there
+	back chan struct{} // closed when the store is reachable again; nil while the store is reachable
 }
 
 func (s *unreachable) away() {
@@ -363,8 +364,8 @@ func (s *unreachable) Apply(ctx context.Context, b store.Batch) error {
 	return s.Store.Apply(ctx, b)
 }
 
-// TestLostLeasesDoNotCount: processes lose an operation to each other in the same step again and again, because they are stopped or
-// cannot reach the store. They come back each time.
+// TestLostLeasesDoNotCount lets processes repeatedly lose an operation to each other in the same step, because they are stopped or cannot
+// reach the store. The takeovers must not count, because the processes continue each time.
 func TestLostLeasesDoNotCount(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ stops, heeds, both bool }{

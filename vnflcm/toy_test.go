@@ -16,19 +16,19 @@ import (
 
 var errCut = errors.New("cut off")
 
-// world is what outlives a Manager: the machines of a cloud and the nodes of the clusters on them.
+// world are the resources that outlive a Manager: the machines of a cloud and the nodes of the clusters on them.
 type world struct {
 	mu       sync.Mutex
 	machines map[string][]vnflcm.VNFC     // by instance, the oldest first
-	nodes    map[string]map[string]string // instance, VNFC: resource it runs on
-	token    map[string]int               // how often a cluster was set up
+	nodes    map[string]map[string]string // by instance and VNFC: the resource of the node
+	token    map[string]int               // by instance: number of times that the cluster was set up
 	links    map[string][]vnflcm.ExtVirtualLinkData
-	done     map[string]int // how often the Do of a step finished, by phase/name/on
+	done     map[string]int // by phase/name/on: number of times that Do finished
 
-	// The rest is set by tests.
-	dead  func() bool                                // the caller's connections are cut
-	after func(ctx context.Context, at string) error // called at the end of every Do, when the world has changed
-	fail  map[string]error                           // by phase/name/on: what Do returns instead of doing anything
+	// Tests set the following fields.
+	dead  func() bool                                // reports whether the connections of the process are cut
+	after func(ctx context.Context, at string) error // called at the end of every Do, after it has changed the world
+	fail  map[string]error                           // by phase/name/on: error that Do returns without doing anything
 }
 
 func newWorld() *world {
@@ -36,7 +36,7 @@ func newWorld() *world {
 		links: map[string][]vnflcm.ExtVirtualLinkData{}, done: map[string]int{}, fail: map[string]error{}}
 }
 
-// state is the world as a value to be compared; it has one instance.
+// state is the part of the world with one instance, for comparisons.
 type state struct {
 	Machines []vnflcm.VNFC
 	Nodes    map[string]string
@@ -52,7 +52,7 @@ func (w *world) state(instanceID string) state {
 
 func at(op *vnflcm.Operation, name, on string) string { return op.Phase() + "/" + name + "/" + on }
 
-// step runs a journaled step. look says whether the world is so already, nil where do merely overwrites.
+// step runs a journaled step. look reports whether the step is done already; it is nil if do can simply be repeated.
 func (w *world) step(ctx context.Context, op *vnflcm.Operation, name, on string, look func() bool, do func()) error {
 	s := vnflcm.Step[string]{Name: name, On: on, Do: func(ctx context.Context) (string, error) {
 		key := at(op, name, on)
@@ -100,10 +100,10 @@ func (w *world) failAt(key string, err error) {
 // cloud is a toy InfraDriver.
 type cloud struct {
 	*world
-	planFault error // what Plan finds wrong with every request
+	planFault error // error of Plan for every request
 
-	adoptedLevels map[string]int // that Adopt reads
-	podUID        string         // of each VNFC that Adopt reads, "" for machines
+	adoptedLevels map[string]int // levels that Adopt returns
+	podUID        string         // uid of each VNFC that Adopt returns, "" for machines
 }
 
 func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
@@ -119,7 +119,7 @@ func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, er
 	return change, c.planFault
 }
 
-// difference is what is missing and, the newest first, what is too much.
+// difference returns the VNFCs to add and, the newest first, the VNFCs to remove.
 func difference(now []vnflcm.VNFC, op *vnflcm.Operation) (change vnflcm.Change) {
 	want, _ := op.Instances()
 	have := map[string]int{}
@@ -218,7 +218,7 @@ func (c *cloud) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 // cluster is a toy MgmtDriver: machines become nodes.
 type cluster struct {
 	*world
-	validFault error // what Validate finds wrong with every request
+	validFault error // error of Validate for every request
 }
 
 type clusterParams struct {
@@ -230,7 +230,7 @@ func (d *cluster) SecretParams() []string {
 	return append(vnflcm.SecretPaths(clusterParams{}), "declared[].inner")
 }
 
-// PublicParams declares the replicas and, against SecretParams, what is nested.
+// PublicParams declares the replicas and, in conflict with SecretParams, nested parameters.
 func (d *cluster) PublicParams() []string {
 	return append(vnflcm.PublicPaths(clusterParams{}), "declared[].inner", "labels.*")
 }
@@ -262,7 +262,7 @@ func (d *cluster) build(ctx context.Context, op *vnflcm.Operation) error {
 	return d.configure(ctx, op)
 }
 
-// configure overwrites, so it needs no probe.
+// configure only overwrites, so it has no probe.
 func (d *cluster) configure(ctx context.Context, op *vnflcm.Operation) error {
 	return d.step(ctx, op, "configure", "", nil, func() { d.nodes[op.InstanceID]["config"] = "v1" })
 }
@@ -309,7 +309,7 @@ func (d *cluster) Maintains(task vnflcm.MaintenanceTask) bool {
 	return task == vnflcm.RenewCertificates
 }
 
-// Maintain renews the certificate of one machine after the other.
+// Maintain renews the certificates of the machines one after the other.
 func (d *cluster) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	for _, v := range op.VNFCs {
 		certificate := "certificate " + v.ID

@@ -17,8 +17,8 @@ import (
 
 const toyVNFD = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
 
-// clusterHooks are what the flavours of the toy package name: "plain" is undone by the inverse operations,
-// "undo" has rollback hooks, "bare" has no hook at all.
+// clusterHooks are the hooks of the flavours of the toy package. "plain" is rolled back with the hooks of the inverse operations, "undo"
+// has rollback hooks, "bare" has no hooks.
 var clusterHooks = map[string][]string{
 	"plain": {"instantiate_end", "scale_start", "scale_end", "heal_start", "heal_end", "terminate_start", "modify_information_end"},
 	"undo": {"instantiate_end", "scale_start", "scale_end", "heal_start", "heal_end", "terminate_start",
@@ -91,7 +91,7 @@ topology_template:
     - odd_workers: {type: tosca.policies.nfv.VduInstantiationLevels, targets: [worker], properties: {levels: {odd: {number_of_instances: 3}}}}
 `
 
-// toyFS is the toy package: masters and workers in some flavours (default: all), all hooks naming that driver.
+// toyFS returns the toy package: masters and workers in these flavours (default: all). All hooks name the driver.
 func toyFS(driver string, flavours ...string) fstest.MapFS {
 	files, names := fstest.MapFS{}, []string{}
 	for _, flavour := range slices.Sorted(maps.Keys(clusterHooks)) {
@@ -118,15 +118,15 @@ func toyFS(driver string, flavours ...string) fstest.MapFS {
 
 var parsedToys sync.Map // driver and flavours to func() vnflcm.Packages
 
-// toyPackage serves the package with this driver and these flavours, which does not change. All tests share the parsed
-// package: under the race detector they would spend a tenth of their time on parsing it.
+// toyPackage returns Packages with the toy package with this driver and these flavours. All tests share the parsed package, because parsing
+// would take a tenth of their time under the race detector.
 func toyPackage(driver string, flavours ...string) vnflcm.Packages {
 	open, _ := parsedToys.LoadOrStore(fmt.Sprint(driver, flavours), sync.OnceValue(func() vnflcm.Packages { return toyPackages(toyFS(driver, flavours...)) }))
 	return open.(func() vnflcm.Packages)()
 }
 
-// inBubble runs a test in a bubble of synctest. It has the shared packages parsed before, because their cache must not hold a channel of
-// a bubble.
+// inBubble runs a test in a bubble of synctest. It parses the shared packages before, because their cache must not hold a channel of a
+// bubble.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	for _, packages := range []vnflcm.Packages{toyPackage("cluster"), parsedPlain()} {
@@ -137,7 +137,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// toyPackages serves one package, whose files may be changed.
+// toyPackages returns Packages with one package, whose files the test may change.
 func toyPackages(files fstest.MapFS) vnflcm.Packages {
 	return vnflcm.PackagesFunc(func(_ context.Context, _, vnfdID string) (tosca.Source, error) {
 		if vnfdID != toyVNFD {

@@ -47,9 +47,9 @@ func TestUpdateOnPostgres(t *testing.T) {
 	updateFleet(t, t.TempDir(), store, dsn, duration)
 }
 
-// updateFleet has four processes serve operations, two of them of an earlier version of vnfkit, while processes are killed and stopped at
-// random. Then it replaces each by the newer version, and migrates the store under the same disturbances. Every operation ends once, also
-// those that the earlier version has accepted and begun.
+// updateFleet runs four processes, two of them of an earlier version of vnfkit, and kills and stops processes at random. Then it replaces
+// the processes by the newer version, and migrates the store under the same disturbances. Every operation must end once, also operations
+// that the earlier version has accepted and begun.
 func updateFleet(t *testing.T, dir string, db store.Store, dsn string, duration time.Duration) {
 	t.Helper()
 	api := func(name string, format int) *vnflcm.Manager {
@@ -118,7 +118,7 @@ func updateFleet(t *testing.T, dir string, db store.Store, dsn string, duration 
 	t.Logf("%d operations; %d processes killed, %d stopped", len(accepted), f.Killed, f.Stopped)
 }
 
-// disturbedLoad accepts operations in that time, while processes are killed and stopped.
+// disturbedLoad accepts operations for the time during, while it kills and stops processes.
 func disturbedLoad(t *testing.T, f *fleettest.Fleet, api *vnflcm.Manager, n int, during time.Duration) map[string]bool {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), during)

@@ -125,7 +125,7 @@ func TestVIMRegistry(t *testing.T) {
 	wantIs(t, err, vnflcm.ErrNotFound)
 }
 
-// fixedVIMs is a registry of the caller's own.
+// fixedVIMs is a registry outside of the Store.
 type fixedVIMs map[string]vnflcm.VimConnectionInfo
 
 func (f fixedVIMs) Get(_ context.Context, tenant, id string) (vnflcm.VimConnectionInfo, error) {
@@ -205,7 +205,7 @@ func TestOwnVIMRegistryAndRegisterVIM(t *testing.T) {
 	}
 }
 
-// What is published of a machine is shown with it, and is gone with it.
+// TestPublish checks that metadata published for a machine is in its document, and is removed with the machine.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -253,7 +253,7 @@ func (c *stoppingCloud) StopMachine(_ context.Context, _ *vnflcm.Operation, v vn
 	return nil
 }
 
-// TestStopMachine: a management driver stops machines through the operation, where the InfraDriver can.
+// TestStopMachine checks that a management driver can stop machines through the operation if the InfraDriver supports it.
 func TestStopMachine(t *testing.T) {
 	t.Parallel()
 	stopping := new(stoppingCloud)
@@ -293,7 +293,7 @@ func TestStopMachine(t *testing.T) {
 	}
 }
 
-// TestRemovedVIMInUse has a cluster remove its VIM, and then the caller, while VNF instances are on it.
+// TestRemovedVIMInUse removes a VIM with VNF instances on it, first by its cluster and then by the caller.
 func TestRemovedVIMInUse(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]bool{"registry in the store": false, "registry of the caller": true} {
@@ -337,7 +337,7 @@ func TestRemovedVIMInUse(t *testing.T) {
 	}
 }
 
-// TestFromOperator: only an address of the operator's entry is the operator's, whatever the request says.
+// TestFromOperator checks that only an address in the operator's entry counts as the operator's, whatever the request contains.
 func TestFromOperator(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -372,7 +372,7 @@ func TestFromOperator(t *testing.T) {
 	}
 }
 
-// TestKnownVIMs: an operation that a Manager takes up finds the VIMs of its Config. The first one is the default.
+// TestKnownVIMs checks that an operation can use the VIMs of Config.KnownVIMs. The first VIM is the default.
 func TestKnownVIMs(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

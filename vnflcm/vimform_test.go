@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// registeredCloud is a VIM with every kind of attribute. Its secrets begin with "stored".
+// registeredCloud returns a VIM with every kind of attribute. Its secrets begin with "stored".
 func registeredCloud(t *testing.T) vnflcm.VimConnectionInfo {
 	t.Helper()
 	return vnflcm.VimConnectionInfo{VimID: "cloud", VimType: "toy",
@@ -28,16 +28,17 @@ func connection(t *testing.T, text string) (v vnflcm.VimConnectionInfo) {
 	return request.VimConnectionInfo[0]
 }
 
-// asRegistered is what a driver gets of registeredCloud.
+// asRegistered are the attributes of registeredCloud that a driver gets.
 const asRegistered = `{"endpoint":"http://cloud/v3","port":443,"ssl_ca_cert":"CA"} {"certVerify":true,"password":"stored-1","project":"p","region":"r","username":"u"} ` +
 	`{"helm_info":{"password":"stored-3"},"jump_host":{"address":"jump","password":"stored-2"},"namespace":"n"}`
 
-// vimEntries are entries of requests, what the driver gets of each, and the attributes at fault.
+// vimEntries are entries of requests, with the attributes that a driver gets for each, and with the faulty attributes.
 var vimEntries = map[string]struct {
 	given  string
 	want   string // interfaceInfo, accessInfo and extra, in clear
 	faults []string
-	// What a modification means, if not the same: the connection of the instance has a type, and lacks what null removes.
+	// modified replaces want for a modification if the result differs: the connection of the instance has a type, and null
+	// removes attributes.
 	modified string
 }{
 	"a name": {given: `{"vimId":"cloud"}`, want: asRegistered},
@@ -90,7 +91,7 @@ func prefixed(prefix string, attributes []string) (out []string) {
 	return out
 }
 
-// TestVIMForms: stored secrets reach only the stored address, under the stored TLS settings and through the stored jump host.
+// TestVIMForms checks that stored secrets are used only with the stored address, TLS settings and jump host.
 func TestVIMForms(t *testing.T) {
 	t.Parallel()
 	for name, c := range vimEntries {
@@ -123,7 +124,7 @@ func TestVIMForms(t *testing.T) {
 	}
 }
 
-// TestVIMFormStays: what a request meant stays when its vimId is registered later.
+// TestVIMFormStays checks that the meaning of a request does not change if its vimId is registered later.
 func TestVIMFormStays(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -141,7 +142,7 @@ func TestVIMFormStays(t *testing.T) {
 	}
 }
 
-// TestModifiedVIMForms: a modification cannot send stored secrets elsewhere either.
+// TestModifiedVIMForms checks that a modification cannot send stored secrets to another address either.
 func TestModifiedVIMForms(t *testing.T) {
 	t.Parallel()
 	for name, c := range vimEntries {
@@ -176,8 +177,8 @@ func TestModifiedVIMForms(t *testing.T) {
 	}
 }
 
-// TestModifiedRegistration: a change of an entry that an operation has registered replaces the entry, so that the cluster's token stays
-// where it belongs. The password of a connection that a request brought can be changed alone.
+// TestModifiedRegistration checks that a modification of an entry that an operation has registered replaces the whole entry, so that the
+// cluster's token is not sent to another address. The password of a connection from a request can be changed alone.
 func TestModifiedRegistration(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -85,8 +85,8 @@ func (m *Manager) checkRegistered(ctx context.Context, b *store.Batch, inst *ins
 
 // goneVIM is the InfraDriver of a VIM that was a cluster and no longer exists. It can only terminate.
 type goneVIM struct {
-	cluster string      // the VNF that was the VIM
-	driver  InfraDriver // of the type of the VIM; nil if there is none
+	cluster string      // id of the VNF that was the VIM
+	driver  InfraDriver // driver of the VIM's type; nil if the Manager has no driver of this type
 }
 
 func (goneVIM) Plan(_ context.Context, op *Operation) (Change, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// site is a Manager whose instances of the flavour "plain" become VIMs. Instances of the flavour "bare" can be on them.
+// site is a Manager whose instances of the flavour "plain" become VIMs. Instances of the flavour "bare" can use these VIMs.
 type site struct {
 	*toys
 	log *lockedBuffer
@@ -59,10 +59,10 @@ func newSite(t *testing.T, change func(*vnflcm.Config)) *site {
 	return s
 }
 
-// vimOf is the vimId of the cluster that an instance has become.
+// vimOf returns the vimId of the cluster of an instance.
 func vimOf(clusterID string) string { return "cluster-" + clusterID }
 
-// on returns an instance on a VIM.
+// on returns an instance that uses a VIM.
 func (s *site) on(vim vnflcm.VimConnectionInfo) string {
 	s.t.Helper()
 	id := s.create()
@@ -78,7 +78,7 @@ func (s *site) terminate(id string, kind vnflcm.TerminationType, want vnflcm.Ope
 	return occ
 }
 
-// wantRefused checks that the VNF can be neither terminated nor changed, that the refusal has a text, and that nothing is locked.
+// wantRefused checks that the VNF can be neither terminated nor changed, that the error contains reason, and that nothing stays locked.
 func (s *site) wantRefused(id, reason string) {
 	s.t.Helper()
 	before := s.get(id).Version
@@ -97,7 +97,7 @@ func (s *site) wantRefused(id, reason string) {
 
 const noRegisteredVIM = "is no registered VIM: register it again, or give the VNF instance up with Manager.Abandon"
 
-// TestTerminateOnTerminatedCluster terminates VNFs on a cluster that this VNFM has terminated before them.
+// TestTerminateOnTerminatedCluster terminates VNFs after this VNFM has terminated their cluster.
 func TestTerminateOnTerminatedCluster(t *testing.T) {
 	t.Parallel()
 	own := func(cfg *vnflcm.Config) { cfg.VIMs = fixedVIMs{} }
@@ -204,7 +204,7 @@ func (r *lateVIMs) Remove(ctx context.Context, tenant, id string) (err error) {
 	return errors.Join(err, r.fixedVIMs.Remove(ctx, tenant, id))
 }
 
-// TestTerminateWithoutEntry refuses to terminate VNFs on VIMs that may exist: only the entry is missing.
+// TestTerminateWithoutEntry checks that terminating is refused if only the entry of the VIM is missing, because the VIM may exist.
 func TestTerminateWithoutEntry(t *testing.T) {
 	t.Parallel()
 	t.Run("an entry of the operator", func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestTerminateWithoutEntry(t *testing.T) {
 	})
 }
 
-// TestClusterEndsDuringOperation has the cluster terminated while an operation of a VNF on it is in FAILED_TEMP.
+// TestClusterEndsDuringOperation terminates the cluster while an operation of a VNF on it is in FAILED_TEMP.
 func TestClusterEndsDuringOperation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -320,7 +320,7 @@ func TestClusterEndsDuringOperation(t *testing.T) {
 	}
 }
 
-// TestClusterEndsDuringRequest has the cluster terminated between the check of an instantiation and its acceptance.
+// TestClusterEndsDuringRequest terminates the cluster between the check of an instantiation and its acceptance.
 func TestClusterEndsDuringRequest(t *testing.T) {
 	t.Parallel()
 	var s *site
@@ -341,7 +341,7 @@ func TestClusterEndsDuringRequest(t *testing.T) {
 	must(t, s.Delete(t.Context(), user, ""))
 }
 
-// endingCloud calls onPlan when an operation of one instance is planned.
+// endingCloud calls onPlan when an operation of a certain instance is planned.
 type endingCloud struct {
 	vnflcm.InfraDriver
 	of     string

@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// checkedCloud is a cloud whose login can be checked.
+// checkedCloud is a cloud that can check logins.
 type checkedCloud struct {
 	*cloud
 	check func(ctx context.Context, vim vnflcm.VimConnectionInfo) error
@@ -27,7 +27,7 @@ func (c *checkedCloud) CheckVIM(ctx context.Context, vim vnflcm.VimConnectionInf
 	return c.check(ctx, vim)
 }
 
-// checkedBy is a composition whose driver has that check.
+// checkedBy configures a driver with this check.
 func checkedBy(check func(ctx context.Context, vim vnflcm.VimConnectionInfo) error) func(*vnflcm.Config) {
 	return func(cfg *vnflcm.Config) {
 		toy, _ := cfg.Infra["toy"].(*cloud)
@@ -35,7 +35,7 @@ func checkedBy(check func(ctx context.Context, vim vnflcm.VimConnectionInfo) err
 	}
 }
 
-// vimAt is a connection of the type toy.
+// vimAt returns a connection of the type toy.
 func vimAt(t *testing.T, endpoint, access string) vnflcm.VimConnectionInfo {
 	t.Helper()
 	return vnflcm.VimConnectionInfo{VimType: "toy", InterfaceInfo: params(t, `{"endpoint":"`+endpoint+`"}`), AccessInfo: params(t, access)}
@@ -49,7 +49,7 @@ func (x *toys) register(owner, name string) *vnflcm.VIM {
 	return vim
 }
 
-// names returns the names of the VIMs that a tenant sees, in order.
+// names returns the names of the VIMs in the list of a tenant.
 func (x *toys) names(tenant string) (out []string) {
 	x.t.Helper()
 	list, err := x.VIMRegistry().List(x.t.Context(), tenant)
@@ -61,7 +61,7 @@ func (x *toys) names(tenant string) (out []string) {
 	return out
 }
 
-// TestClientsManageVIMs registers, shows, changes and deletes entries of two tenants and of none.
+// TestClientsManageVIMs registers, shows, changes and deletes entries of two tenants and entries without a tenant.
 func TestClientsManageVIMs(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -125,7 +125,7 @@ func change(x *toys, tenant, vimID string, req vnflcm.VIMRequest) error {
 	return err
 }
 
-// TestVIMRegistryFaults has requests that are refused.
+// TestVIMRegistryFaults sends requests that must be refused.
 func TestVIMRegistryFaults(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -157,7 +157,7 @@ func TestVIMRegistryFaults(t *testing.T) {
 	wantIs(t, err, vnflcm.ErrNotSupported)
 }
 
-// TestLimitOfVIMs: a tenant cannot fill the store.
+// TestLimitOfVIMs checks that a tenant can register only a limited number of VIMs.
 func TestLimitOfVIMs(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -166,7 +166,7 @@ func TestLimitOfVIMs(t *testing.T) {
 	}
 	wantIs(t, registration(x, "a", vnflcm.VIMRequest{}), vnflcm.ErrState)
 	must(t, registration(x, "b", vnflcm.VIMRequest{}))
-	// Entries that the program or an operation has removed do not count.
+	// Removed entries do not count.
 	list, err := x.VIMRegistry().List(t.Context(), "a")
 	must(t, err)
 	for _, vim := range list[:2] {
@@ -175,7 +175,8 @@ func TestLimitOfVIMs(t *testing.T) {
 	must(t, registration(x, "a", vnflcm.VIMRequest{}))
 }
 
-// TestNamesOfClusters: a cluster has the name of its operation until a client names it. A client can give neither name to another VIM.
+// TestNamesOfClusters checks that a cluster has the name from its operation until a client renames it, and that a client can use neither
+// name for another VIM.
 func TestNamesOfClusters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -202,7 +203,7 @@ func TestNamesOfClusters(t *testing.T) {
 	}
 }
 
-// TestClusterOfEarlierVersion: the entry of a cluster whose record does not name the VNF instance is protected as those of other clusters.
+// TestClusterOfEarlierVersion checks that the entry of a cluster is protected even if its record does not name the VNF instance.
 func TestClusterOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	for _, tenant := range []string{"", "a"} {
@@ -223,7 +224,7 @@ func TestClusterOfEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestReplacedKubeconfig: another login takes the place of a kubeconfig, which has an address and a login.
+// TestReplacedKubeconfig checks that another login replaces a kubeconfig, which contains an address and a login.
 func TestReplacedKubeconfig(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -237,7 +238,7 @@ func TestReplacedKubeconfig(t *testing.T) {
 	}
 }
 
-// TestDefaultOfVIMRegistry: a tenant has one default of a type, and a second one is refused.
+// TestDefaultOfVIMRegistry checks that a second default VIM of a tenant and type is refused.
 func TestDefaultOfVIMRegistry(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) {
@@ -259,7 +260,7 @@ func TestDefaultOfVIMRegistry(t *testing.T) {
 		_, err := x.VIMRegistry().Register(t.Context(), "a", req)
 		wantIs(t, err, vnflcm.ErrConflict)
 	}
-	// A tenant may make a shared VIM its default, and change nothing else of it.
+	// A tenant may make a shared VIM its default, and must not change other attributes of the VIM.
 	wantIs(t, change(x, "a", "vim1", vnflcm.VIMRequest{IsDefault: yes}), vnflcm.ErrConflict)
 	must(t, change(x, "a", first, vnflcm.VIMRequest{IsDefault: no}))
 	must(t, change(x, "a", "vim1", vnflcm.VIMRequest{IsDefault: yes}))
@@ -278,7 +279,7 @@ func TestDefaultOfVIMRegistry(t *testing.T) {
 	}
 }
 
-// TestConfiguredVIMs: entries of the configuration are changed there. An entry that has left the configuration can be changed.
+// TestConfiguredVIMs checks that entries of the configuration cannot be changed by requests until they are removed from the configuration.
 func TestConfiguredVIMs(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) {
@@ -307,12 +308,12 @@ func TestConfiguredVIMs(t *testing.T) {
 	}
 	must(t, change(x, "", "old", vnflcm.VIMRequest{Description: pointer("text")}))
 	must(t, x.VIMRegistry().Delete(t.Context(), "a", "of-a"))
-	x.cfg.KnownVIMs, x.cfg.KnownVIMsSource = nil, "" // a tool on the same store
+	x.cfg.KnownVIMs, x.cfg.KnownVIMsSource = nil, "" // like a tool that uses the same store
 	x.start()
 	refused("", "lab")
 }
 
-// TestDeleteVIMInUse names the VNF instances on the VIM that the sender may see, and counts the other ones.
+// TestDeleteVIMInUse checks that the error names the VNF instances of the client's tenant on the VIM, and counts the remaining instances.
 func TestDeleteVIMInUse(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -349,7 +350,7 @@ func TestDeleteVIMInUse(t *testing.T) {
 	}
 }
 
-// TestDeleteVIMWhileInstantiating: either the instantiation is refused, or the deletion.
+// TestDeleteVIMWhileInstantiating checks that either the instantiation or the deletion is refused.
 func TestDeleteVIMWhileInstantiating(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -375,7 +376,8 @@ func TestDeleteVIMWhileInstantiating(t *testing.T) {
 	}
 }
 
-// TestChangeCluster: the names of a cluster can be changed, and its connection cannot. It can be deleted when it no longer exists.
+// TestChangeCluster checks that the names in a cluster's entry can be changed and its connection cannot. The entry can be deleted when the
+// cluster no longer exists.
 func TestChangeCluster(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -402,13 +404,13 @@ func TestChangeCluster(t *testing.T) {
 	}
 }
 
-// TestReplacedAttributes changes connections: a stored secret is used only with the stored address and settings.
+// TestReplacedAttributes checks that a changed connection uses a stored secret only with the stored address and settings.
 func TestReplacedAttributes(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
 	for name, c := range map[string]struct {
 		inter, access, extra string
-		want                 string // of the access and extra; "": refused
+		want                 string // accessInfo and extra; "": refused
 		faults               []string
 	}{
 		"password":          {access: `{"password":"new"}`, want: `{"password":"new","username":"u"} {"helm_info":{"password":"hunter2"}}`},
@@ -450,7 +452,8 @@ func TestReplacedAttributes(t *testing.T) {
 	}
 }
 
-// TestFromOperator: the addresses of clients are not the operator's, also when a later version or another call writes the entry again.
+// TestFromOperatorOfRegistered checks that an address from a client never counts as the operator's, also after a later version or another
+// call has written the entry again.
 func TestFromOperatorOfRegistered(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -486,7 +489,7 @@ func TestFromOperatorOfRegistered(t *testing.T) {
 	}
 }
 
-// TestCheckOfVIM: the driver checks new and changed connections, within a time, and its errors show no secret.
+// TestCheckOfVIM checks that the driver checks new and changed connections within a time limit, and that its errors contain no secrets.
 func TestCheckOfVIM(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -550,7 +553,8 @@ func TestCheckOfVIM(t *testing.T) {
 	})
 }
 
-// TestChecksAtOnce: a process checks a limited number of VIMs at once, fewer for one owner, and refuses further registrations at once.
+// TestChecksAtOnce checks that a process checks a limited number of VIMs concurrently, fewer for a single owner, and immediately refuses
+// further registrations.
 func TestChecksAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -594,7 +598,7 @@ func TestChecksAtOnce(t *testing.T) {
 	})
 }
 
-// TestChangeDoesNotUndoOthers has the entry change while the driver checks a change: the result has both.
+// TestChangeDoesNotUndoOthers changes the entry while the driver checks another change. The result must have both changes.
 func TestChangeDoesNotUndoOthers(t *testing.T) {
 	t.Parallel()
 	var x *toys
@@ -621,7 +625,7 @@ func TestChangeDoesNotUndoOthers(t *testing.T) {
 	}
 }
 
-// batches records what each batch writes of VIMs.
+// batches records the kinds of VIM records that each batch writes.
 type batches struct {
 	store.Store
 	mu  sync.Mutex
@@ -643,7 +647,7 @@ func (s *batches) Apply(ctx context.Context, b store.Batch) error {
 	return s.Store.Apply(ctx, b)
 }
 
-// TestRegisterIsOneBatch: a process that is killed leaves no part of an entry.
+// TestRegisterIsOneBatch checks that an entry is written in one batch, so that a killed process cannot leave a part of it.
 func TestRegisterIsOneBatch(t *testing.T) {
 	t.Parallel()
 	s := &batches{Store: store.NewMemory()}
@@ -656,7 +660,7 @@ func TestRegisterIsOneBatch(t *testing.T) {
 	}
 }
 
-// TestNamesSurviveRenewal: neither a renewal nor a change undoes the other.
+// TestNamesSurviveRenewal checks that a renewal keeps a concurrent change of names, and that the change keeps the renewed credentials.
 func TestNamesSurviveRenewal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

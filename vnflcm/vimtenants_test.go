@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// createFor makes an instance of a tenant.
+// createFor creates an instance of a tenant.
 func (x *toys) createFor(tenant string) string {
 	x.t.Helper()
 	inst, err := x.Create(x.t.Context(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, Tenant: tenant})
@@ -23,13 +23,13 @@ func (x *toys) createFor(tenant string) string {
 	return inst.ID
 }
 
-// share changes which tenants may use an entry of the registry.
+// share sets the tenants that may use an entry of the registry.
 func (x *toys) share(vimID, owner string, share *vnflcm.Share) {
 	x.t.Helper()
 	must(x.t, x.VIMs().SetShare(x.t.Context(), owner, vimID, *share))
 }
 
-// eachVIMs runs a test with the registry in the Store, and with one of the caller's own.
+// eachVIMs runs a test with the registry in the Store, and with a registry outside of the Store.
 func eachVIMs(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	for name, change := range map[string]func(*vnflcm.Config){"registry in the store": nil, "registry of the caller": func(cfg *vnflcm.Config) { cfg.VIMs = &guardedVIMs{own: fixedVIMs{}} }} {
@@ -40,7 +40,7 @@ func eachVIMs(t *testing.T, test func(t *testing.T, s *site)) {
 	}
 }
 
-// TestVIMsOfTenants names the entries of other tenants in every way that a request has: they do not exist.
+// TestVIMsOfTenants refers to entries of other tenants in every attribute of a request. These entries must not exist for the tenant.
 func TestVIMsOfTenants(t *testing.T) {
 	t.Parallel()
 	eachVIMs(t, func(t *testing.T, s *site) {
@@ -102,7 +102,7 @@ func TestVIMsOfTenants(t *testing.T) {
 	})
 }
 
-// TestCompleteConnectionWithForeignID: a connection that gives everything is no use of an entry that has its id.
+// TestCompleteConnectionWithForeignID checks that a complete connection does not use the entry with the same id.
 func TestCompleteConnectionWithForeignID(t *testing.T) {
 	t.Parallel()
 	eachVIMs(t, func(t *testing.T, s *site) {
@@ -118,7 +118,7 @@ func TestCompleteConnectionWithForeignID(t *testing.T) {
 		})
 		opID, err := s.Instantiate(t.Context(), guest, vnflcm.InstantiateVnfRequest{FlavourID: "plain", VimConnectionInfo: vnflcm.VimConnections{inline}})
 		s.wait(opID, err, vnflcm.Completed)
-		// Removing what makes the connection complete would name the entry.
+		// Without its login the connection would be incomplete and refer to the entry.
 		patch := vnflcm.VimConnectionInfo{ID: "c", AccessInfo: params(t, `{"bearer_token":null}`)}
 		_, err = s.Modify(t.Context(), guest, vnflcm.VnfInfoModificationRequest{VimConnectionInfo: vnflcm.VimConnections{patch}}, "")
 		if diff := cmp.Diff([]string{"vimConnectionInfo[0].vimId"}, faults(err)); diff != "" {
@@ -138,7 +138,7 @@ func TestCompleteConnectionWithForeignID(t *testing.T) {
 	})
 }
 
-// TestDefaultVIMOfTenants: each tenant has its default, else the shared one.
+// TestDefaultVIMOfTenants checks that a tenant uses its own default VIM or, without one, the shared default.
 func TestDefaultVIMOfTenants(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -177,7 +177,7 @@ func TestDefaultVIMOfTenants(t *testing.T) {
 	}
 }
 
-// TestSharingWithdrawn: an instance keeps the VIM that it is on, and no other one is made on it.
+// TestSharingWithdrawn checks that instances keep their VIM after the end of sharing, and that no new instances can use it.
 func TestSharingWithdrawn(t *testing.T) {
 	t.Parallel()
 	eachVIMs(t, func(t *testing.T, s *site) {
@@ -192,7 +192,7 @@ func TestSharingWithdrawn(t *testing.T) {
 			return guest
 		}
 		byName, withLogin := on(vnflcm.VimConnectionInfo{ID: "c", VimID: id}), on(vnflcm.VimConnectionInfo{ID: "c", VimID: id, AccessInfo: params(t, `{"bearer_token":"mine"}`)})
-		opID, err := s.Heal(t.Context(), cluster, vnflcm.HealVnfRequest{}) // removes the entry and registers it again
+		opID, err := s.Heal(t.Context(), cluster, vnflcm.HealVnfRequest{}) // removes and registers the entry
 		s.wait(opID, err, vnflcm.Completed)
 		s.share(id, "a", &vnflcm.Share{})
 		_, err = s.Instantiate(t.Context(), s.createFor("b"), vnflcm.InstantiateVnfRequest{FlavourID: "bare", VimConnectionInfo: vnflcm.VimConnections{{VimID: id}}})
@@ -220,7 +220,7 @@ func TestSharingWithdrawn(t *testing.T) {
 	})
 }
 
-// TestReplacedVIM: an instance keeps the VIM of its owner, and does not get an entry that another tenant has put under the same id.
+// TestReplacedVIM checks that an instance does not use an entry that another tenant has put under the id of the instance's VIM.
 func TestReplacedVIM(t *testing.T) {
 	t.Parallel()
 	eachVIMs(t, func(t *testing.T, s *site) {
@@ -245,7 +245,8 @@ func TestReplacedVIM(t *testing.T) {
 	})
 }
 
-// TestOwnersOfVIMs: neither an operation nor Put takes over the entry of another owner, and sharing outlives a new registration.
+// TestOwnersOfVIMs checks that neither an operation nor Put can take over the entry of another owner, and that a new registration keeps
+// the sharing.
 func TestOwnersOfVIMs(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -301,7 +302,7 @@ func TestOwnersOfVIMs(t *testing.T) {
 	}
 }
 
-// forgetAttributes rewrites the records of a kind without some attributes, as earlier versions have stored them.
+// forgetAttributes removes attributes from all records of a kind, as if an earlier version had written the records.
 func (x *toys) forgetAttributes(kind string, attributes ...string) {
 	x.t.Helper()
 	ring, err := keyring.New(testKey)
@@ -323,8 +324,8 @@ func (x *toys) forgetAttributes(kind string, attributes ...string) {
 	}
 }
 
-// TestVIMsBeforeTenants opens a registry of an earlier version. The entry of a cluster belongs to the tenant of its instance, also without a
-// migration, and instances on the clusters of other tenants keep their VIM.
+// TestVIMsBeforeTenants opens a registry of an earlier version. The entry of a cluster must belong to the tenant of its instance, also
+// without a migration, and instances on clusters of other tenants must keep their VIM.
 func TestVIMsBeforeTenants(t *testing.T) {
 	t.Parallel()
 	for name, attributes := range map[string][]string{"no owner": {"tenant", "share"}, "neither owner nor instance": {"tenant", "share", "instance"}} {
@@ -337,7 +338,7 @@ func TestVIMsBeforeTenants(t *testing.T) {
 				_, _ = s.instantiate(clusters[tenant], "plain", vnflcm.Completed)
 				s.share(vimOf(clusters[tenant]), tenant, &vnflcm.Share{All: true})
 			}
-			guests := map[string]string{} // by the tenant of the cluster
+			guests := map[string]string{} // by tenant of the cluster
 			for tenant, cluster := range clusters {
 				guests[tenant] = s.createFor("b")
 				opID, err := s.Instantiate(t.Context(), guests[tenant], vnflcm.InstantiateVnfRequest{FlavourID: "bare", VimConnectionInfo: vnflcm.VimConnections{{VimID: vimOf(cluster)}}})
@@ -390,8 +391,9 @@ func TestVIMsBeforeTenants(t *testing.T) {
 	}
 }
 
-// TestVIMsBesideDamagedRecord opens a registry of an earlier version in a store with a damaged record. Entries whose owners the other
-// records show are as before. The other ones can be used without a tenant, and by the instances on them, until the record is restored.
+// TestVIMsBesideDamagedRecord opens a registry of an earlier version in a store with a damaged record. Entries whose owner is known from
+// other records work as before. Until the record is restored, the remaining entries can be used only without a tenant and by instances
+// that already use them.
 func TestVIMsBesideDamagedRecord(t *testing.T) {
 	t.Parallel()
 	for name, attributes := range map[string][]string{"instances in the entries": {"tenant", "share"}, "no instances in the entries": {"tenant", "share", "instance"}} {
@@ -448,7 +450,7 @@ func TestVIMsBesideDamagedRecord(t *testing.T) {
 				wantIs(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: vimID, VimType: "toy", Tenant: "evil"}), vnflcm.ErrConflict)
 				must(t, s.VIMs().Remove(ctx, "evil", vimID))
 			}
-			must(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"})) // as KnownVIMs, without Share
+			must(t, s.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "vim1", VimType: "toy"})) // like KnownVIMs without Share
 			if diff := cmp.Diff(want, usable()); diff != "" {
 				t.Errorf("tenants of the entries after other tenants have tried to take them over:\n%s", diff)
 			}
@@ -468,7 +470,7 @@ func TestVIMsBesideDamagedRecord(t *testing.T) {
 	}
 }
 
-// reseal returns the content of a record for another version of it.
+// reseal returns the content of a record sealed for another version of the record.
 func reseal(t *testing.T, from, to store.Record) store.Record {
 	t.Helper()
 	ring, err := keyring.New(testKey)
@@ -479,8 +481,8 @@ func reseal(t *testing.T, from, to store.Record) store.Record {
 	return to
 }
 
-// TestVIMsInRollingUpdate: a cluster that a process of the version before registers, and that this process has not seen yet, belongs to its
-// tenant.
+// TestVIMsInRollingUpdate checks that a cluster belongs to its tenant if a process of the previous version registers it while this process
+// runs.
 func TestVIMsInRollingUpdate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(cfg *vnflcm.Config) { vnflcm.KnowFormat(cfg, 1) })

@@ -8,13 +8,13 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestVIMTypeNames has requests, registered entries and drivers give different names to one type.
+// TestVIMTypeNames uses different names for the same type in requests, registered entries and drivers.
 func TestVIMTypeNames(t *testing.T) {
 	t.Parallel()
 	const helm = "ETSINFV.HELM.V_3"
 	for _, c := range []struct {
 		driver, entry, request string
-		want                   string // the name that the driver sees; "": the request is refused
+		want                   string // name that the driver gets; "": the request is refused
 	}{
 		{"kubernetes", "kubernetes", "ETSINFV.KUBERNETES.V_1", "ETSINFV.KUBERNETES.V_1"},
 		{"ETSINFV.KUBERNETES.V_1", "kubernetes", "ETSINFV.KUBERNETES.V_1", "ETSINFV.KUBERNETES.V_1"},
@@ -69,7 +69,7 @@ func TestVIMTypeNames(t *testing.T) {
 	}
 }
 
-// TestDefaultVIMUnderAllNames: a tenant has one default VIM of a type, whichever name the entry and the drivers give the type.
+// TestDefaultVIMUnderAllNames checks that a tenant has one default VIM per type, whichever name the entry and the drivers use.
 func TestDefaultVIMUnderAllNames(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(cfg *vnflcm.Config) {

@@ -11,7 +11,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestTerminateClusterInUse: a graceful termination of a cluster with VNFs on it must say so in words.
+// TestTerminateClusterInUse checks that a graceful termination of a cluster with VNFs on it is refused unless the request explicitly
+// allows it.
 func TestTerminateClusterInUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// warner warns whenever it is called, and fails the first termination.
+// warner warns in every call and fails the first termination.
 type warner struct {
 	idle
 	failed *atomic.Bool
@@ -34,7 +34,7 @@ func (w warner) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	return errors.New("mine")
 }
 
-// TestWarnings: the document of an operation has the warnings of its drivers, each once, also after a failure.
+// TestWarnings checks that the document of an operation has each warning of its drivers once, also after a failure.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(c *vnflcm.Config) {

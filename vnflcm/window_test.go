@@ -13,14 +13,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// always is a window that is always open, for that many instances a day.
+// always configures a window that is always open, for this number of instances a day.
 func always(instances int) func(*vnflcm.Config) {
 	return func(c *vnflcm.Config) {
 		c.Maintenance = vnflcm.MaintenanceWindow{To: aDay, Instances: instances}
 	}
 }
 
-// automatic returns the operations that no person has started.
+// automatic returns the operations that the Manager has started itself.
 func (x *issued) automatic() []*vnflcm.VnfLcmOpOcc {
 	x.t.Helper()
 	page, err := x.Operations(x.t.Context(), vnflcm.OperationQuery{Match: func(o *vnflcm.VnfLcmOpOcc) bool { return o.IsAutomaticInvocation }})
@@ -28,8 +28,9 @@ func (x *issued) automatic() []*vnflcm.VnfLcmOpOcc {
 	return page.Items
 }
 
-// TestWindowForYears lets a cluster live for five years whose certificates are valid for one. A process runs for three minutes on
-// Sundays, in the window, and on some other days. It also ends with operations under way. Certificates never end, each is renewed once, and only in windows.
+// TestWindowForYears simulates five years of a cluster whose certificates are valid for one year. A process runs for three minutes on
+// Sundays, in the window, and on some other days. Sometimes it ends during an operation. No certificate may expire, and each must be
+// renewed once and only in a window.
 func TestWindowForYears(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestWindowForYears(t *testing.T) {
 			time.Sleep(time.Until(at))
 			x.driver.set(func() {
 				x.driver.during = nil
-				if len(x.driver.renewals)%2 == 1 { // the first attempt of every other renewal is cut off
+				if len(x.driver.renewals)%2 == 1 { // interrupts the first attempt of every second renewal
 					cut = true
 					x.driver.during = func(ctx context.Context) { <-ctx.Done() }
 				}
@@ -71,19 +72,19 @@ func TestWindowForYears(t *testing.T) {
 	})
 }
 
-// TestWindowShortLife: certificates that are valid for 20 days are renewed in the last third of this time, not each day, also if they seem to
-// be as old as their authority.
+// TestWindowShortLife checks that certificates that are valid for 20 days are renewed only in the last third of this time, also if they
+// have the NotBefore of their authority.
 func TestWindowShortLife(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 20*aDay, always(1))
 		x.driver.from = time.Now()
 		x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		closeManager(t, x.Manager)
 		for range 100 {
 			time.Sleep(aDay)
-			x.run(2 * settled)
+			x.run(2 * readDelay)
 		}
 		if n := len(x.driver.renewed()); n != 7 {
 			t.Errorf("%d renewals within 100 days, want one each 14 days", n)
@@ -91,7 +92,7 @@ func TestWindowShortLife(t *testing.T) {
 	})
 }
 
-// TestNoWindow: without a window nothing is renewed.
+// TestNoWindow checks that nothing is renewed without a window.
 func TestNoWindow(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -104,8 +105,8 @@ func TestNoWindow(t *testing.T) {
 	})
 }
 
-// TestWindowOneByOne: instances are renewed one at a time over all processes, the one whose certificates end first is first, and so many a
-// day.
+// TestWindowOneByOne checks that all processes together renew one instance at a time, in the order in which certificates expire, and at
+// most the configured number a day.
 func TestWindowOneByOne(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestWindowOneByOne(t *testing.T) {
 		for range 5 {
 			ids = append(ids, x.instantiated("plain"))
 		}
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		closeManager(t, x.Manager)
 		reader := x.Manager
 		x.driver.set(func() {
@@ -135,7 +136,7 @@ func TestWindowOneByOne(t *testing.T) {
 		time.Sleep(aDay)
 		window := x.cfg.Maintenance
 		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
-		x.run(settled) // reads the certificates
+		x.run(readDelay) // reads the certificates
 		x.cfg.Maintenance = window
 		var others []*toys
 		for range 3 {
@@ -158,7 +159,7 @@ func TestWindowOneByOne(t *testing.T) {
 	})
 }
 
-// TestWindowStops: the first failure stops further renewals, also those of other processes, until a person retries or fails the operation.
+// TestWindowStops checks that the first failure stops further renewals in all processes, until a person retries or fails the operation.
 func TestWindowStops(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*issued, string){
@@ -170,7 +171,7 @@ func TestWindowStops(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				x := newIssued(t, 365*aDay, always(10))
 				ids := []string{x.instantiated("plain"), x.instantiated("plain"), x.instantiated("plain")}
-				time.Sleep(settled)
+				time.Sleep(readDelay)
 				closeManager(t, x.Manager)
 				x.driver.set(func() { x.driver.failing = errCut })
 				time.Sleep(340 * aDay)
@@ -201,8 +202,8 @@ func TestWindowStops(t *testing.T) {
 	}
 }
 
-// TestWindowFailures: instances whose renewals fail every time do not keep others from being renewed, nor each other, if one renewal is
-// started a day and a person fails those that have failed.
+// TestWindowFailures checks that instances whose renewals always fail do not block other instances or each other, with one renewal a day
+// and a person who calls Fail for each failed operation.
 func TestWindowFailures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestWindowFailures(t *testing.T) {
 		var ids []string
 		for range 4 {
 			ids = append(ids, x.instantiated("plain"))
-			time.Sleep(settled)
+			time.Sleep(readDelay)
 		}
 		closeManager(t, x.Manager)
 		x.driver.set(func() { x.driver.broken = ids[:2] })
@@ -223,7 +224,7 @@ func TestWindowFailures(t *testing.T) {
 					x.wait(occ.ID, x.Fail(t.Context(), occ.ID), vnflcm.Failed)
 				}
 			}
-			time.Sleep(settled) // reads the certificates
+			time.Sleep(readDelay) // reads the certificates
 			closeManager(t, x.Manager)
 			time.Sleep(aDay)
 		}
@@ -246,7 +247,7 @@ func TestWindowFailures(t *testing.T) {
 		})
 		window := x.cfg.Maintenance
 		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
-		x.run(settled) // reads the certificates
+		x.run(readDelay) // reads the certificates
 		x.cfg.Maintenance = window
 		day()
 		if diff := cmp.Diff([]string{ids[1]}, x.driver.renewed()); diff != "" {
@@ -255,14 +256,15 @@ func TestWindowFailures(t *testing.T) {
 	})
 }
 
-// TestWindowLeavesOut: an instance that another operation has locked is left out, also one in FAILED_TEMP, which is no failure of a renewal.
-// A refused one is left out for the day. An authority that ends, and certificates that a renewal does not change, are no reason.
+// TestWindowLeavesOut checks the instances that are skipped: those that another operation has locked, also in FAILED_TEMP, which is not a
+// failed renewal, and, until the next day, those whose renewal was refused. Neither an expiring authority nor certificates that a renewal
+// does not change are a reason for a renewal.
 func TestWindowLeavesOut(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 365*aDay, always(10))
 		locked, free := x.instantiated("plain"), x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		x.world.failAt("heal/replace/worker-0", errCut)
 		opID, err := x.Heal(t.Context(), locked, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
 		x.wait(opID, err, vnflcm.FailedTemp)
@@ -296,15 +298,15 @@ func TestWindowLeavesOut(t *testing.T) {
 	})
 }
 
-// TestWindowRefused: an instance whose renewal is refused does not stop renewals of other instances, and is tried again on the next day.
+// TestWindowRefused checks that a refused renewal does not stop the renewals of other instances, and is repeated on the next day.
 func TestWindowRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 365*aDay, always(10))
 		refused := x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		other := x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		closeManager(t, x.Manager)
 		time.Sleep(340 * aDay)
 		x.driver.set(func() { x.driver.refused = refused })
@@ -321,13 +323,14 @@ func TestWindowRefused(t *testing.T) {
 	})
 }
 
-// TestWindowDamaged: without the record of the last renewal it is unknown whether renewals are stopped: none is started until a person acts.
+// TestWindowDamaged checks that no renewal is started after the loss of the record of the last renewal, until a person acts, because it is
+// unknown whether renewals were stopped.
 func TestWindowDamaged(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 20*aDay, always(10))
 		x.instantiated("plain")
-		time.Sleep(settled)
+		time.Sleep(readDelay)
 		closeManager(t, x.Manager)
 		must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "automatic", ID: "renew_certificates", Body: []byte("damaged")}}}))
 		time.Sleep(18 * aDay)
@@ -345,7 +348,7 @@ func TestWindowDamaged(t *testing.T) {
 	})
 }
 
-// TestWindowConfig: New refuses a window that makes no sense.
+// TestWindowConfig checks that New refuses an invalid window.
 func TestWindowConfig(t *testing.T) {
 	t.Parallel()
 	for _, w := range []vnflcm.MaintenanceWindow{{From: time.Hour, To: time.Hour}, {To: aDay, Instances: -1}, {Days: []time.Weekday{8}, To: aDay}} {
