@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRun: the whole program on the sandbox.
+// TestRun runs the whole program on the sandbox.
 func TestRun(t *testing.T) {
 	var said bytes.Buffer
 	if err := run(t.Context(), options{cnf: samples.Package("cnf")}, &said); err != nil {

@@ -54,7 +54,7 @@ func TestExitCodes(t *testing.T) {
 		name string
 		args []string
 		code int
-		want []string // in the output
+		want []string // texts in the output
 	}{
 		{"clean", []string{good}, exitClean, []string{good + ": clean"}},
 		{"problems", []string{good, bad}, exitProblems, []string{"TOSCA 2.0 is not supported", "[tosca.version]", "x.csar/vnfd.yaml:1:28: error:", bad + ": problems"}},

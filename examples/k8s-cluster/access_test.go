@@ -20,7 +20,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestKubeconfig: the client of Kubernetes reads the entry of the VIM registry.
+// TestKubeconfig checks that the Kubernetes client can read the kubeconfig for the entry of the VIM registry.
 func TestKubeconfig(t *testing.T) {
 	t.Parallel()
 	access, err := vnflcm.ParseParams([]byte(`{"auth_url": "https://10.0.0.1:6443", "bearer_token": "t: #'\"", "ssl_ca_cert": "-----BEGIN\n"}`))
@@ -34,7 +34,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// cluster has a control-plane node and two workers.
+// cluster returns an instance with a control-plane node and two workers.
 func cluster() *vnflcm.VnfInstance {
 	cp := func(cpd, address string) vnflcm.VnfcCpInfo {
 		return vnflcm.VnfcCpInfo{CpdID: cpd, CpProtocolInfo: []vnflcm.CpProtocolInfo{{LayerProtocol: "IP_OVER_ETHERNET",
@@ -87,7 +87,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestShell runs another program of the name ssh, which shows its arguments and the key.
+// TestShell runs a fake ssh, which records its arguments and the key.
 func TestShell(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\nstat -c %a \"$2\" >"+dir+"/mode; cat \"$2\" >"+dir+"/key; echo \"$@\" >"+dir+"/args\n"), 0o700)) //nolint:gosec // a program

@@ -30,7 +30,8 @@ func TestScaleRequest(t *testing.T) {
 	}
 }
 
-// TestCommandLine: an unknown word is named before anything is done, and the defaults are files that exist, wherever the program runs.
+// TestCommandLine checks that an unknown word is named before the program does anything, and that the default files exist, whatever the
+// working directory is.
 func TestCommandLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var o options
@@ -44,7 +45,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestRun uses the program on a cloud that does not answer.
+// TestRun runs the program with a cloud that does not answer.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
 	text := "clouds: {lab: {auth: {auth_url: 'http://127.0.0.1:1/v3', username: u, password: canary, project_name: p}}}\n"
@@ -68,7 +69,7 @@ func TestRun(t *testing.T) {
 		"no plan":          {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
 		"plan":             {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
 		"no answer":        {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
-		// The requests of Tacker's guides have the classes KubernetesClusterUserData and SampleUserData.
+		// The requests of Tacker's guides use the classes KubernetesClusterUserData and SampleUserData.
 		"kubeadm guide":   {options{cloud: "lab", command: "up", request: guides + "kubeadm_v1_simple.json"}, "cannot be reached"},
 		"kubespray guide": {options{cloud: "lab", command: "up", pkg: samples + "-kubespray", request: guides + "kubespray.json"}, "cannot be reached"},
 	} {

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRun: the whole program.
+// TestRun runs the whole program.
 func TestRun(t *testing.T) {
 	var said bytes.Buffer
 	if err := run(t.Context(), options{pkg: samples.Package("k8s-cluster-kubespray"), workers: 1}, &said); err != nil {

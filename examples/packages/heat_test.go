@@ -81,8 +81,8 @@ func TestSecurityGroups(t *testing.T) {
 	}
 }
 
-// TestMachines: every machine of the templates is set up by cloud-init and has security groups, and several control-plane nodes are on
-// different hosts.
+// TestMachines checks that cloud-init sets up every machine of the templates, that every machine has security groups, and that several
+// control-plane nodes are on different hosts.
 func TestMachines(t *testing.T) {
 	for _, flavour := range []string{"simple", "complex"} {
 		top := readHeat(t, k8s, "BaseHOT", flavour, flavour+"_hot_top.yaml")

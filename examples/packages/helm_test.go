@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// helmArchive makes an archive in the form of Helm's releases; the program in it prints its version.
+// helmArchive creates an archive in the form of Helm's releases with a program that prints its version.
 func helmArchive(t *testing.T, version string) (path, digest string) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -52,7 +52,7 @@ func runHelm(t *testing.T, script, dir string, env ...string) (string, error) {
 	bin := t.TempDir()
 	for _, name := range []string{"curl", "wget"} {
 		text := "#!" + bash + "\necho \"" + name + " $* $https_proxy\"; exit 7\n"
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil { //nolint:gosec // to be executed
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil { //nolint:gosec // the test executes the file
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func TestHelmScript(t *testing.T) {
 	}
 }
 
-// TestHelmScriptBeside: on a machine without a way out the archive lies beside the script.
+// TestHelmScriptBeside checks that the script uses an archive in its folder, for machines without access to the network.
 func TestHelmScriptBeside(t *testing.T) {
 	t.Parallel()
 	archive, digest := helmArchive(t, "9.9.9")

@@ -60,7 +60,7 @@ func TestDigestsAndWarnings(t *testing.T) {
 	}
 }
 
-// instantiate is the part of the instantiate requests that the package must suit.
+// instantiate is the part of the instantiate requests that must be valid for the package.
 type instantiate struct {
 	FlavourID            string
 	InstantiationLevelID string
@@ -152,7 +152,7 @@ func hasCP(f *tosca.Flavour, id, vdu string) bool {
 	return slices.ContainsFunc(f.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == id && cp.VDU == vdu })
 }
 
-// TestHooks: the sample names every hook of its driver.
+// TestHooks checks that the sample names every hook of its driver.
 func TestHooks(t *testing.T) {
 	can := slices.Sorted(maps.Keys(kubeadm.New(kubeadm.Config{}).Hooks()))
 	for _, name := range []string{"simple", "complex"} {
@@ -170,7 +170,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestRequestsDecode: no request has an unknown attribute.
+// TestRequestsDecode checks that no request has an unknown attribute.
 func TestRequestsDecode(t *testing.T) {
 	names, err := filepath.Glob(k8s + "/requests/*.json")
 	if err != nil || len(names) < 10 {
@@ -219,8 +219,7 @@ func TestScaleRequests(t *testing.T) {
 	}
 }
 
-// tools replace the programs that the script calls on a node. Each call is logged with its arguments; files under / are
-// written below $ROOT.
+// tools replace the programs that the script calls on a node. They log each call with its arguments, and write files under / below $ROOT.
 var tools = map[string]string{
 	"id":         `echo 1000`,
 	"sudo":       `shift; exec "$@"`,
@@ -248,8 +247,8 @@ case "$*" in
 esac`,
 }
 
-// runScript runs the install script with replacements for all tools and returns its standard output, the calls, and the
-// folder with the files it wrote.
+// runScript runs the install script with replacements for all tools. It returns the standard output, the calls, and the folder with the
+// written files.
 func runScript(t *testing.T, env []string, args ...string) (stdout, calls, root string, err error) {
 	t.Helper()
 	bash, lookErr := exec.LookPath("bash")
@@ -269,7 +268,7 @@ func runScript(t *testing.T, env []string, args ...string) (stdout, calls, root 
 			body = strings.ReplaceAll(body, "mkdir -p", "/bin/mkdir -p")
 		}
 		text := "#!" + bash + "\n[ " + name + " = sudo ] || echo " + name + ` "$*" >>` + log + "\n" + strings.ReplaceAll(body, "; cat ", "; /bin/cat ") + "\n"
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil { //nolint:gosec // to be executed
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil { //nolint:gosec // the test executes the file
 			t.Fatal(err)
 		}
 	}
@@ -374,8 +373,8 @@ func called(t *testing.T, calls, want string) {
 	}
 }
 
-// warnings returns the warnings of a package, except that its images have no checksum: the images are expected in the
-// VIM under a name, and their provider knows the checksum.
+// warnings returns the warnings of a package without those about missing checksums of images. The VIM must have the images already, so
+// the package does not need their checksums.
 func warnings(p *tosca.Package) problem.List {
 	return slices.DeleteFunc(p.Warnings(), func(w problem.Problem) bool {
 		return w.Quirk == problem.IncompleteProperties && strings.Contains(w.Message, `"checksum"`)

@@ -63,7 +63,7 @@ func TestRegistryPackage(t *testing.T) {
 	}
 }
 
-// TestRegistryRequests: no request has an unknown attribute, and the requests that can be used unchanged fit the
+// TestRegistryRequests checks that no request has an unknown attribute, and that the requests that can be used unchanged are valid for the
 // package.
 func TestRegistryRequests(t *testing.T) {
 	p := openRegistry(t)
@@ -114,9 +114,9 @@ func TestRegistryRequests(t *testing.T) {
 		if volume := params.Registry.Volume.ID; volume != "" && !slices.Contains(f.VDUs[0].Storages, volume) {
 			t.Errorf("%s: no volume %q", name, volume)
 		}
-		// The README says how it gets there.
+		// The README must describe how to get the file.
 		if file := params.Registry.File; file != "" && !bytes.Contains(readme, []byte("/"+file)) {
-			t.Errorf("%s: README.md does not tell of %s", name, file)
+			t.Errorf("%s: README.md does not mention %s", name, file)
 		}
 		for _, l := range instantiate.ExtVirtualLinks {
 			for _, cp := range l.ExtCps {
@@ -128,8 +128,7 @@ func TestRegistryRequests(t *testing.T) {
 	}
 }
 
-// TestRegistryOnTheSandbox: the registry of the package is instantiated, healed and terminated. Only the flavour with a
-// volume keeps the images.
+// TestRegistryOnTheSandbox instantiates, heals and terminates the registry of the package. Only the flavour with a volume keeps the images.
 func TestRegistryOnTheSandbox(t *testing.T) {
 	for flavour, params := range map[string]string{
 		"simple": `{}`,
@@ -176,7 +175,7 @@ func TestRegistryOnTheSandbox(t *testing.T) {
 	}
 }
 
-// registryVNFM has one instance of the package, on a sandbox.
+// registryVNFM is a VNFM with one instance of the package on a sandbox.
 type registryVNFM struct {
 	*vnflcm.Manager
 	t     *testing.T
@@ -205,7 +204,7 @@ func newRegistryVNFM(t *testing.T) *registryVNFM {
 	return &registryVNFM{m, t, world, inst.ID}
 }
 
-// done waits for an operation, and returns the machines that there are then.
+// done waits for an operation, and returns the machines after it.
 func (v *registryVNFM) done(op string, err error) []vnflcm.VnfcResourceInfo {
 	v.t.Helper()
 	check(v.t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestSamples: each package can be used from the program alone, with its files and requests.
+// TestSamples checks that the program contains each package with its files and requests.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	for _, s := range []packages.Sample{packages.KubernetesCluster, packages.KubesprayCluster, packages.PrivateRegistry, packages.CNF} {

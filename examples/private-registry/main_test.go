@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestRun: the whole program. The step "registries" of a node pulls the image that was pushed.
+// TestRun runs the whole program. The step "registries" of a node must pull the image that was pushed.
 func TestRun(t *testing.T) {
 	var said bytes.Buffer
 	if err := run(t.Context(), options{registry: samples.Package("private-registry"), cluster: samples.Package("k8s-cluster"), workers: 2}, &said); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 )
 
-// TestLostPermissions kills the program, takes permissions from one of its files, and runs it again as a user without privileges: the
-// program says which file it cannot use. With the permissions back, the program resumes the operation.
+// TestLostPermissions kills the program, removes permissions from one of its files, and runs it again as a user without privileges. The
+// program must name the file. After the permissions are restored, the program must resume the operation.
 func TestLostPermissions(t *testing.T) {
 	for _, c := range []struct {
 		file string
@@ -66,7 +66,7 @@ func TestLostPermissions(t *testing.T) {
 	}
 }
 
-// user is one without privileges: root could read everything.
+// user is a user without privileges, because root could read everything.
 type user struct {
 	t                *testing.T
 	id               uint32 // 0: the user of the test
@@ -84,13 +84,13 @@ func newUser(t *testing.T) *user {
 	t.Cleanup(func() { u.chmod(u.state, 0o700) })
 	self, err := os.Executable()
 	u.must(err)
-	u.copy(self, u.self) // go test has it where only root comes
+	u.copy(self, u.self) // the binary of go test is in a directory that only root can enter
 	u.pkg = filepath.Join(dir, "package")
 	u.must(os.CopyFS(u.pkg, os.DirFS("../packages/k8s-cluster")))
 	if os.Geteuid() == 0 {
 		u.id = nobody
 		u.must(os.Chown(u.state, nobody, nobody))
-		u.must(os.Chmod(filepath.Dir(dir), 0o755)) //nolint:gosec // the user must get to its state
+		u.must(os.Chmod(filepath.Dir(dir), 0o755)) //nolint:gosec // the user must be able to enter the directory with its state
 		u.must(os.Chmod(dir, 0o755))               //nolint:gosec // the same
 	}
 	return u
@@ -98,7 +98,7 @@ func newUser(t *testing.T) *user {
 
 func (u *user) copy(from, to string) {
 	u.t.Helper()
-	in, err := os.Open(from) //nolint:gosec // this program
+	in, err := os.Open(from) //nolint:gosec // the program of this test
 	u.must(err)
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
@@ -121,7 +121,7 @@ func (u *user) chmod(file string, mode os.FileMode) {
 }
 
 func (u *user) command(args ...string) *exec.Cmd {
-	c := exec.CommandContext(u.t.Context(), u.self, append(args, "-package", u.pkg)...) //nolint:gosec // this program
+	c := exec.CommandContext(u.t.Context(), u.self, append(args, "-package", u.pkg)...) //nolint:gosec // the program of this test
 	c.Env = append(os.Environ(), asProgram+"=1")
 	c.Dir = filepath.Dir(u.self)
 	if u.id != 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 )
 
-// asProgram makes the test binary the program: it kills itself and starts itself again.
+// asProgram is the environment variable that makes the test binary run the program, which kills and restarts itself.
 const asProgram = "VNFKIT_QUICKSTART_TEST"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program prepares the quickstart to be run.
+// program returns a command that runs the quickstart.
 func program(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -87,7 +87,7 @@ func TestKilledAnywhere(t *testing.T) {
 		before  string
 		signal  os.Signal
 		args    []string
-		variant bool // another case ends the program with the same signal: runs with VNFKIT_FULL only
+		variant bool // another case uses the same signal, so this case runs only with VNFKIT_FULL
 	}{
 		{"instantiate/create-vm", syscall.SIGKILL, nil, true},
 		{"init", syscall.SIGKILL, nil, true},
@@ -130,7 +130,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// checkPrivate checks that only the owner can read what the program keeps, whatever the umask and the state directory are.
+// checkPrivate checks that only the owner can read the files of the program, whatever the umask and the mode of the state directory are.
 func checkPrivate(t *testing.T, state string) {
 	t.Helper()
 	entries, err := os.ReadDir(state)
@@ -145,9 +145,9 @@ func checkPrivate(t *testing.T, state string) {
 	}
 }
 
-// TestKilledAtRandom kills the program with SIGKILL again and again, each time after some more lines of its output and a moment,
-// until a life of the VNF has seen five kills or its end. VNFKIT_KILLS is how many kills there are in all; VNFKIT_SEED chooses the
-// moments, as an earlier run has printed it.
+// TestKilledAtRandom repeatedly kills the program with SIGKILL, each time after some more lines of its output and a random time, up to five
+// times in the life of a VNF. VNFKIT_KILLS is the total number of kills. VNFKIT_SEED repeats the random times of an earlier run, which
+// printed this value.
 func TestKilledAtRandom(t *testing.T) {
 	fulltest.Only(t, "TestKilledAnywhere kills the program at one step")
 	kills := killsInLife
@@ -156,7 +156,7 @@ func TestKilledAtRandom(t *testing.T) {
 	}
 	seed, err := strconv.ParseUint(os.Getenv("VNFKIT_SEED"), 10, 64)
 	if err != nil {
-		seed = rand.Uint64() //nolint:gosec // no secret
+		seed = rand.Uint64() //nolint:gosec // not a secret
 	}
 	t.Logf("VNFKIT_SEED=%d", seed)
 	for life := range (kills + killsInLife - 1) / killsInLife {
@@ -168,7 +168,7 @@ func TestKilledAtRandom(t *testing.T) {
 				args = append(args, "-masters", "3", "-workers", "1")
 			}
 			var said strings.Builder
-			random := rand.New(rand.NewPCG(seed, uint64(life))) //nolint:gosec // no secret
+			random := rand.New(rand.NewPCG(seed, uint64(life))) //nolint:gosec // not a secret
 			for range killsInLife {
 				lines, moment := random.IntN(linesOfLife/killsInLife), time.Duration(random.Int64N(int64(50*time.Millisecond)))
 				fmt.Fprintf(&said, "== killed after %d lines and %s\n", lines, moment)
@@ -189,10 +189,10 @@ func TestKilledAtRandom(t *testing.T) {
 
 const (
 	killsInLife = 5
-	linesOfLife = 100 // that the program prints when it is not killed, about
+	linesOfLife = 100 // approximate number of lines of the program without kills
 )
 
-// runUntil runs the program and kills it after some lines of its output and a moment. It returns an error if the program fails
+// runUntil runs the program and kills it after some lines of its output and the time moment. It returns an error if the program fails
 // before.
 func runUntil(t *testing.T, said io.Writer, lines int, moment time.Duration, args ...string) error {
 	t.Helper()
@@ -262,7 +262,7 @@ func TestWrongInput(t *testing.T) {
 	}
 }
 
-// TestPlan: -plan shows the tasks of the next operation, and the run after it begins with that operation.
+// TestPlan checks that -plan prints the tasks of the next operation, and that the next run begins with this operation.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

@@ -34,7 +34,7 @@ var (
 	registrySetup = setup{driver: "registry", pkg: "private-registry", name: "mgmt-drivers-private-registry", sandbox: sandbox.Config{PublicImages: []string{"registry:latest"}}}
 )
 
-// TestRollback: instantiations of every driver are rolled back, and a scaling of those that scale. The hook that sets up the machines
+// TestRollback rolls back an instantiation of every driver, and a scaling of drivers that scale, after the hook that sets up the machines
 // has failed.
 func TestRollback(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestKubespray is a cluster behind a load balancer, whose hooks Tacker runs.
+// TestKubespray runs the hooks of a cluster behind a load balancer, as Tacker does.
 func TestKubespray(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, kubespraySetup)
@@ -106,7 +106,7 @@ func TestKubespray(t *testing.T) {
 	want(first+1, "scaling out")
 	for _, vdu := range []string{"workerNode", "masterNode", "externalLB"} {
 		if vdu == "masterNode" && len(l.vnfcs(vdu)) < 2 {
-			continue // the data of the cluster is on it alone
+			continue // only this machine has the data of the cluster
 		}
 		l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(vdu)[:1]}))
 		want(first+1, "healing a VNFC of "+vdu)
@@ -121,7 +121,7 @@ func TestKubespray(t *testing.T) {
 	}
 }
 
-// TestRegistry is a private registry, whose hooks Tacker runs. What it offers is in their results.
+// TestRegistry runs the hooks of a private registry, as Tacker does. Their results contain the data for connections to the registry.
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, registrySetup)

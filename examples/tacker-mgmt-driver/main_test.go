@@ -36,7 +36,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// openStack is a VIM of Tacker. The machines are in the sandbox.
+// openStack returns a VIM of Tacker. The machines are in the sandbox.
 func openStack(t testing.TB) vnflcm.VimConnectionInfo {
 	t.Helper()
 	access, err := vnflcm.ParseParams([]byte(`{"username": "u", "password": "p", "project": "nfv"}`))
@@ -44,20 +44,20 @@ func openStack(t testing.TB) vnflcm.VimConnectionInfo {
 	return vnflcm.VimConnectionInfo{VimID: "openstack", VimType: "ETSINFV.OPENSTACK_KEYSTONE.V_3", AccessInfo: access}
 }
 
-// lab is a VNFM that leaves hooks to the program, which is started for each of them.
+// lab is a VNFM that runs the program for each hook.
 type lab struct {
 	*vnflcm.Manager
 	t         *testing.T
 	world     *sandbox.World
 	data      string
-	driver    string // of the program
+	driver    string // driver of the program
 	conductor *tackertest.Conductor
 	id        string
-	results   map[string]string                             // by hooks
-	limit     func(context.Context, string) context.Context // of the next hooks
+	results   map[string]string                             // results of the hooks
+	limit     func(context.Context, string) context.Context // limits the contexts of later hooks
 }
 
-// setup is a driver of the program with the sample package that names it.
+// setup is a driver of the program with its sample package.
 type setup struct {
 	driver, pkg, name string // name is the name of the driver in the VNFD
 	sandbox           sandbox.Config
@@ -108,7 +108,7 @@ func newLab(t *testing.T, s setup) *lab {
 	return l
 }
 
-// run is a process of the program, whose machines are in the sandbox.
+// run runs a process of the program, whose machines are in the sandbox.
 func (l *lab) run(ctx context.Context, op *vnflcm.Operation, said []byte) error {
 	if l.limit != nil {
 		ctx = l.limit(ctx, op.Phase())
@@ -126,7 +126,7 @@ func (l *lab) run(ctx context.Context, op *vnflcm.Operation, said []byte) error 
 	return errors.Join(err, h.close(), pool.Close())
 }
 
-// request is a request of the sample package.
+// request returns a request of the sample package.
 func (l *lab) request(name string) vnflcm.InstantiateVnfRequest {
 	l.t.Helper()
 	request, err := samples.Request(filepath.Join(l.conductor.Dir, "requests", name), nil)
@@ -143,7 +143,7 @@ func (l *lab) must(opID string, err error) {
 	must(l.t, err)
 }
 
-// nodes are the machines of the nodes of the cluster by their names. All of them are Ready.
+// nodes returns the machines of the cluster's nodes by their names. It checks that all nodes are Ready.
 func (l *lab) nodes() map[string]string {
 	l.t.Helper()
 	out := map[string]string{}
@@ -164,7 +164,7 @@ func (l *lab) worker() string {
 	return inst.InstantiatedVnfInfo.VnfcResourceInfo[i].ID
 }
 
-// TestLife is a cluster whose hooks Tacker has run, each by a process. The first process is stopped after the first node has joined.
+// TestLife runs each hook of a cluster in a process, as Tacker does. The first process is stopped after the first node has joined.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, kubeadmSetup)
@@ -216,7 +216,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// showsVIM checks what Tacker gets of the cluster, and what its operator registers.
+// showsVIM checks the VIM of the cluster in the result for Tacker, and the VIM that an operator registers.
 func (l *lab) showsVIM() {
 	l.t.Helper()
 	var result struct {
@@ -243,7 +243,7 @@ func (l *lab) showsVIM() {
 	}
 }
 
-// TestFaults: nothing is run, and the error says what is wrong.
+// TestFaults checks that the program runs nothing and that the error names the fault.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -265,7 +265,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestShortened: Tacker gets the beginning of a long error.
+// TestShortened checks that Tacker gets the beginning of a long error.
 func TestShortened(t *testing.T) {
 	t.Parallel()
 	short := errors.New("no machine")
@@ -277,7 +277,7 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// TestData: the folder is for its owner alone, and no secret is in it in the clear.
+// TestData checks that only the owner can read the folder, and that the folder contains no secret in clear.
 func TestData(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

@@ -12,15 +12,15 @@ import (
 	"github.com/vnfkit/vnfkit/internal/tackertest"
 )
 
-// said is the dictionary for a hook of a VNF with a server, of which an earlier hook has published something, and of one that is gone.
+// said is the dictionary for a hook of a VNF with a server for which an earlier hook has published metadata, and with a deleted server.
 const said = `{"operation": "heal_end", "request": {}, "tmp_csar_dir": "DIR", "grant_request": {"vnfLcmOpOccId": "op-1"}, "grant_response": null,
 	"user_script_err_handling_data": {}, "vnf_instance": {"id": "vnf-1", "vnfdId": "d", "vnfProvider": "p", "vnfProductName": "n", "vnfSoftwareVersion": "1",
 	"vnfdVersion": "1", "instantiationState": "INSTANTIATED", "vimConnectionInfo": {"vim1": {"vimId": "v", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}},
 	"instantiatedVnfInfo": {"flavourId": "simple", "vnfState": "STARTED", "metadata": {"stack_id": "s1", "published": PUBLISHED},
 	"vnfcResourceInfo": [{"id": "srv1", "vduId": "masterNode", "computeResource": {"resourceId": "srv1", "vimConnectionId": "vim1"}}]}}}`
 
-// TestScript runs the script as the conductor of Tacker does, with a program in its place: by Tacker's own code if VNFKIT_TACKER names a
-// checkout.
+// TestScript runs the script as the conductor of Tacker does, with a fake program in the package. If VNFKIT_TACKER names a checkout, it
+// uses Tacker's code.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	if tackertest.Python() == "" {
@@ -70,7 +70,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// checkInstance compares the order of the VIMs, of which Tacker takes the first one, and what was published.
+// checkInstance compares the published metadata and the order of the VIMs, of which Tacker uses the first.
 func checkInstance(t *testing.T, text []byte, vims, published string) {
 	t.Helper()
 	var got struct {

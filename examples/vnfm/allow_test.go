@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 )
 
-// TestAllow sends a request whose VIM is on this machine: the program connects to it only if its settings allow that, and never
-// quotes the answer of a server that is no OpenStack.
+// TestAllow sends a request whose VIM is on this machine. The program must connect to the VIM only if its settings allow the address, and
+// must never quote the answer of a server that is not OpenStack.
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -36,7 +36,7 @@ func readAudit(t *testing.T, name string) (out []string) {
 	return out
 }
 
-// TestAuditFile: the program and its commands write to the file, which may be moved away while the program runs.
+// TestAuditFile checks that the program and its commands write to the file, also after it has been moved away while the program runs.
 func TestAuditFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestAuditFile(t *testing.T) {
 	}
 }
 
-// TestAuditPlaces: a file that cannot be written ends the start, and "log" is the log.
+// TestAuditPlaces checks that the program does not start if the file cannot be written, and that "log" writes records to the log.
 func TestAuditPlaces(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -91,7 +91,7 @@ func TestAuditPlaces(t *testing.T) {
 	}
 }
 
-// TestAuditOfManyRequests: records of requests at once, of two processes with one file, are whole lines.
+// TestAuditOfManyRequests checks that the records of concurrent requests to two processes with the same file are whole lines.
 func TestAuditOfManyRequests(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "audit")
@@ -115,7 +115,7 @@ func TestAuditOfManyRequests(t *testing.T) {
 	}
 }
 
-// TestPageRoles: a page needs a role, once senders have roles, and a sender that is refused there leaves a record.
+// TestPageRoles checks that a page needs a role if the settings have roles, and that a refused request for a page has an audit record.
 func TestPageRoles(t *testing.T) {
 	t.Parallel()
 	v, _ := newTenants(t, "")
@@ -149,7 +149,7 @@ func TestPageRoles(t *testing.T) {
 	}
 }
 
-// TestOtherPaths: a request for a path or a method that the program does not have is identified, refused and audited as those for the API.
+// TestOtherPaths checks that requests for unknown paths and methods are identified, refused and audited like requests for the API.
 func TestOtherPaths(t *testing.T) {
 	t.Parallel()
 	v, _ := newTenants(t, "")

@@ -10,8 +10,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 )
 
-// TestSettingsForGuides: with tacker-guides.yaml the sandbox has the VIMs, floating addresses and Ansible server of Tacker's user
-// guides. internal/guides runs all of the guides.
+// TestSettingsForGuides checks that with tacker-guides.yaml the sandbox has the VIMs, floating addresses and Ansible server of Tacker's
+// user guides. internal/guides runs all of the guides.
 func TestSettingsForGuides(t *testing.T) {
 	t.Parallel()
 	packages, kubespray := t.TempDir(), samples.Package("k8s-cluster-kubespray")

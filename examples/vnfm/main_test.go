@@ -27,7 +27,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
 )
 
-// asProgram makes this test binary the program.
+// asProgram is the environment variable that makes this test binary run the program.
 const asProgram = "VNFKIT_TEST_VNFM"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestConfig(t *testing.T) {
 	for name, c := range map[string]struct {
 		file  string
 		flags []string
-		want  []string // faults
+		want  []string // texts of the faults
 	}{
 		"sandbox":        {"", []string{"-sandbox"}, nil},
 		"nothing":        {"", nil, []string{"packages: is required", "data: is required"}},
@@ -112,7 +112,7 @@ type program struct {
 	api   string // http://.../vnflcm/v2
 	log   *output
 	http  *http.Client
-	token string // bearer token of requests, "": none
+	token string // bearer token of requests; "": requests have no token
 }
 
 // output is the output of a process.
@@ -133,11 +133,11 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// newProgram prepares a process, which ends with the test.
+// newProgram prepares a process, which ends at the end of the test.
 func newProgram(t *testing.T, flags ...string) *program {
 	t.Helper()
 	p := &program{t: t, log: new(output), http: http.DefaultClient}
-	p.Cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], flags...) //nolint:gosec // this test
+	p.Cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], flags...) //nolint:gosec // this test binary
 	p.Env = append(os.Environ(), asProgram+"=1")
 	p.Stderr = p.log
 	t.Cleanup(func() {
@@ -195,7 +195,7 @@ func (p *program) send(method, uri string, body any, want int) (location string,
 	return response.Header.Get("Location"), document
 }
 
-// create makes an instance and returns its URI.
+// create creates an instance and returns its URI.
 func (p *program) create(vnfdID string) string {
 	p.t.Helper()
 	instance, _ := p.send("POST", p.api+"/vnf_instances", map[string]any{"vnfdId": vnfdID}, 201)
@@ -223,7 +223,7 @@ func (p *program) do(uri string, body any) {
 	p.await(operation, "COMPLETED")
 }
 
-// restOfLife takes a cluster from its instantiation to its end.
+// restOfLife runs all operations of an instantiated cluster, and deletes it.
 func (p *program) restOfLife(instance string) {
 	p.t.Helper()
 	for _, task := range []string{"scale_out", "heal", "terminate"} {
@@ -249,7 +249,7 @@ func sample(t *testing.T, pkg, name string) (out map[string]any) {
 	return out
 }
 
-// TestLife takes a cluster through its life. The program is killed while it instantiates.
+// TestLife runs all operations of a cluster. The program is killed while it instantiates.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -278,8 +278,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestMigrateOnly: a migration of a database that has the newest format changes nothing. It leaves an operation whose process was killed,
-// and VIMs of the configuration that the database does not have.
+// TestMigrateOnly checks that a migration of a database that has the newest format changes nothing: it neither continues an operation
+// whose process was killed, nor registers the VIMs of the configuration.
 func TestMigrateOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -321,7 +321,7 @@ func storedVersions(t *testing.T, data string) map[string]int64 {
 	return out
 }
 
-// TestGreeting: the lines that the program prints work when they are pasted into a shell.
+// TestGreeting runs the lines that the program prints in a shell.
 func TestGreeting(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -329,7 +329,7 @@ func TestGreeting(t *testing.T) {
 	}
 	p := start(t, t.TempDir())
 	script := strings.Join(strings.Split(greeting(strings.TrimPrefix(strings.TrimSuffix(p.api, "/vnflcm/v2"), "http://")), "\n")[2:], "\n")
-	out, err := exec.CommandContext(t.Context(), "sh", "-ec", script).Output() //nolint:gosec // that is what is tested
+	out, err := exec.CommandContext(t.Context(), "sh", "-ec", script).Output() //nolint:gosec // the test checks these commands
 	for _, want := range []string{`"phase":"instantiate_end","name":"init"`, "202 Accepted", `"operation":"INSTANTIATE"`} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %s", want)
@@ -340,7 +340,7 @@ func TestGreeting(t *testing.T) {
 	}
 }
 
-// TestOnlyOneProcess: a second VNFM on the same state is refused.
+// TestOnlyOneProcess checks that a second VNFM with the same state is refused.
 func TestOnlyOneProcess(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -353,8 +353,8 @@ func TestOnlyOneProcess(t *testing.T) {
 	}
 }
 
-// TestReadableKey: a key that every user can read is refused if the program has made it. Of the operator's file the log warns, and a
-// file that a group can read is as Kubernetes mounts it.
+// TestReadableKey checks that a key that every user can read is refused if the program has created it. For a file of the operator the
+// program logs a warning. A file that a group can read is valid, because Kubernetes mounts files with this mode.
 func TestReadableKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -373,7 +373,7 @@ func TestReadableKey(t *testing.T) {
 	if !strings.Contains(log, "there is no database") || strings.Contains(log, "not protected") {
 		t.Errorf("the first start logs\n%s", log)
 	}
-	key, err := os.ReadFile(made) //nolint:gosec // of this test
+	key, err := os.ReadFile(made) //nolint:gosec // a file of this test
 	must(t, err)
 	for name, mode := range map[string]os.FileMode{given: 0o644, shared: 0o440} {
 		must(t, os.WriteFile(name, key, 0o600))
@@ -383,7 +383,7 @@ func TestReadableKey(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, log)
 		}
 	}
-	must(t, os.Chmod(made, 0o644)) //nolint:gosec // what the test is about
+	must(t, os.Chmod(made, 0o644)) //nolint:gosec // the mode that must be refused
 	if _, err := begin(""); err == nil || !strings.Contains(err.Error(), "chmod o-rwx "+made) {
 		t.Errorf("the key that the program has made is read: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestMaintenanceWindow: the settings of the window are those of the Manager, and a wrong one is named.
+// TestMaintenanceWindow checks that the settings of the window are passed to the Manager, and that the error names an invalid setting.
 func TestMaintenanceWindow(t *testing.T) {
 	t.Parallel()
 	for text, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMetrics: Prometheus reads what the VNFM has done.
+// TestMetrics reads the metrics of the VNFM in the format of Prometheus.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "vnfm.yaml")

@@ -30,17 +30,17 @@ func (p *program) upload(ctx context.Context, uri string, content io.Reader) (in
 	return response.StatusCode, response.Body.Close()
 }
 
-// newPackage makes a package.
+// newPackage creates a package.
 func (p *program) newPackage() (uri, id string) {
 	p.t.Helper()
 	uri, document := p.send("POST", p.packages(), map[string]any{}, 201)
 	return uri, fmt.Sprint(document["id"])
 }
 
-// vnfdOf is the VNFD id of the nth package of a test.
+// vnfdOf returns the VNFD id of the nth package of a test.
 func vnfdOf(n int) string { return fmt.Sprintf("93d4b8f1-2a6c-4e07-9d15-%012d", n) }
 
-// TestManyPackages has 20 clients upload 200 packages, with -short 40, while operations run. A fifth of them is faulty.
+// TestManyPackages uploads 200 packages (40 with -short) by 20 clients while operations run. A fifth of the packages is faulty.
 func TestManyPackages(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir())
@@ -77,8 +77,8 @@ func TestManyPackages(t *testing.T) {
 	}
 }
 
-// TestKilledUploads kills the program in uploads and in checks of packages, again and again. Then every package can be uploaded, and no
-// file is left.
+// TestKilledUploads repeatedly kills the program during uploads and checks of packages. Afterwards every package can be uploaded, and no
+// unused file is left.
 func TestKilledUploads(t *testing.T) {
 	t.Parallel()
 	data, kills := t.TempDir(), 8
@@ -106,7 +106,8 @@ func TestKilledUploads(t *testing.T) {
 	}
 }
 
-// dieInUpload begins to upload a package, kills the program, and returns the id of the package. If n is odd, the whole content was sent.
+// dieInUpload starts the upload of a package, kills the program, and returns the id of the package. If n is odd, it sends the whole
+// content before.
 func (p *program) dieInUpload(content []byte, n int) (id string) {
 	p.t.Helper()
 	uri, id := p.newPackage()

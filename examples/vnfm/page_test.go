@@ -20,7 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
-// TestPages: people see the instances and operations of their tenant, hostile names are text, and no script is needed.
+// TestPages checks that the pages show the instances and operations of the user's tenant, escape hostile names, and need no script.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	v, err := compose(t.Context(), &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster"))}, slog.New(slog.DiscardHandler))
@@ -101,12 +101,12 @@ func TestPages(t *testing.T) {
 		get(path, "banned", 403)
 	}
 	for _, path := range []string{"//vnflcm/v1/vnf_instances", "/vnflcm/./v1/vnf_instances", "/x/../vnflcm/v1/vnf_instances", "//instances/" + instance.ID} {
-		get(path, "", 401) // the answer of the API: not a redirect
+		get(path, "", 401) // the same answer as the API, without a redirect
 		get(path, "operator", 404)
 	}
 }
 
-// unrenewable is a driver of clusters whose certificates end soon and cannot be renewed.
+// unrenewable is a driver of clusters whose certificates expire soon and cannot be renewed.
 type unrenewable struct{ vnflcm.NoopDriver }
 
 func (unrenewable) Maintains(vnflcm.MaintenanceTask) bool { return true }
@@ -119,7 +119,8 @@ func (unrenewable) Certificates(context.Context, *vnflcm.Operation) ([]vnflcm.Ce
 	return []vnflcm.Certificate{{Name: "server.crt", NotAfter: time.Now().Add(24 * time.Hour)}}, nil
 }
 
-// TestStoppedWindow: every tenant sees that a failed renewal stops the maintenance window, but only its owner and the operator see which one.
+// TestStoppedWindow checks that every tenant sees that a failed renewal has stopped the maintenance window, and that only the owner and
+// the operator see the instance of the renewal.
 func TestStoppedWindow(t *testing.T) {
 	t.Parallel()
 	world, err := sandbox.Open(sandbox.Config{Virtual: []string{"vip_CP"}})
@@ -171,7 +172,7 @@ func TestStoppedWindow(t *testing.T) {
 	}
 }
 
-// TestPageTexts: texts of machines and drivers are shown as text.
+// TestPageTexts checks that texts of machines and drivers are escaped.
 func TestPageTexts(t *testing.T) {
 	t.Parallel()
 	const hostile = "<script>x</script>"

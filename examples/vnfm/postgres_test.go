@@ -49,8 +49,8 @@ func TestOnPostgres(t *testing.T) {
 	})
 }
 
-// identifiedClients runs all operations on one cluster with a token and on another with a certificate, at the same
-// time. Each belongs to a tenant, and the other tenant cannot see it. Other clients are refused.
+// identifiedClients concurrently runs all operations on one cluster with a token and on another cluster with a certificate. Each cluster
+// belongs to a tenant, and the other tenant must not see it. Other clients must be refused.
 func identifiedClients(t *testing.T, d *deployment) {
 	t.Helper()
 	p := d.start(t, "-sandbox")
@@ -142,12 +142,11 @@ func (d *deployment) refusals(p *program) {
 	}
 }
 
-// twoProcesses kills a process in the middle of an operation on a cluster. Another process, which has seen the operation in the
-// database, finishes it.
+// twoProcesses kills a process during an operation on a cluster. Another process with the same database must finish the operation.
 func twoProcesses(t *testing.T, d *deployment) {
 	t.Helper()
 	cluster := cnftest.Start(t, cnftest.Nodes(1))
-	cluster.SetNodeDown("node-1", true) // no pod becomes ready
+	cluster.SetNodeDown("node-1", true) // so that no pod becomes ready
 	d.config.VIMs = []vimConfig{{ID: "6a2d9c0e-4f1b-4c8e-9f52-0b7d3e8a1c64", Type: "kubernetes",
 		InterfaceInfo: map[string]any{"endpoint": cluster.URL(), "ssl_ca_cert": cluster.CA()}, AccessInfo: map[string]any{"bearer_token": cluster.Token()}}}
 	north, south := client{token: d.token(nil)}, d.ca.client("south")
@@ -201,7 +200,7 @@ type deployment struct {
 	config config
 	dsn    string
 	dir    string
-	ca     *authority // of the servers and of the clients
+	ca     *authority // authority of servers and clients
 	key    ed25519.PrivateKey
 	t      *testing.T
 }
@@ -255,7 +254,7 @@ func (d *deployment) start(t *testing.T, flags ...string) *program {
 	text, err := yaml.Marshal(d.config)
 	must(t, err)
 	p := newProgram(t, append([]string{"-config=" + d.file("vnfm.yaml", text), "-data=" + t.TempDir()}, flags...)...)
-	p.Env = append(p.Env, "VNFM_POSTGRES="+d.dsn, "SSL_CERT_FILE="+d.config.TLS.ClientCA) // the second one is for the key set
+	p.Env = append(p.Env, "VNFM_POSTGRES="+d.dsn, "SSL_CERT_FILE="+d.config.TLS.ClientCA) // SSL_CERT_FILE is for the server of the key set
 	must(t, p.Start())
 	address := regexp.MustCompile(`msg=serving address=(\S+)`)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -269,7 +268,7 @@ func (d *deployment) start(t *testing.T, flags ...string) *program {
 	}
 }
 
-// claims are the claims of a valid token.
+// claims returns the claims of a valid token.
 func (d *deployment) claims() jwt.MapClaims {
 	return jwt.MapClaims{"iss": d.config.Tokens.Issuer, "aud": "vnfm", "sub": "oss", "scope": "read lcm", "tenant": "north", "exp": time.Now().Add(time.Hour).Unix()}
 }
@@ -293,7 +292,7 @@ func sign(t *testing.T, key ed25519.PrivateKey, claims jwt.MapClaims) string {
 	return text
 }
 
-// client says as whom requests are sent.
+// client are the credentials of requests.
 type client struct {
 	token       string
 	certificate *tls.Certificate

@@ -25,11 +25,11 @@ import (
 type tackerClient struct {
 	*program
 	t       *testing.T
-	version string // of the API: 1 or 2
-	dir     string // of the files that it is given
+	version string // version of the API: 1 or 2
+	dir     string // folder with the files for the client
 }
 
-// try runs a command of the client and returns its output and its faults. Only version 1 of the client has "vnf package" and "vim".
+// try runs a command of the client and returns its output and its errors. Only version 1 of the client has "vnf package" and "vim".
 func (c *tackerClient) try(args ...string) (out []byte, faults string, err error) {
 	c.t.Helper()
 	version := c.version
@@ -98,11 +98,11 @@ func (c *tackerClient) file(name string, content any) string {
 	return name
 }
 
-// latest returns the newest operation of an instance. It asks without the client, which takes a second for each command.
+// latest returns the newest operation of an instance. It does not use the client, which takes a second for each command.
 func (c *tackerClient) latest(instance string) (id, uri string) {
 	c.t.Helper()
 	var list []struct{ ID string }
-	response, err := http.Get(c.api + "/vnf_lcm_op_occs?filter=(eq,vnfInstanceId," + instance + ")") //nolint:noctx // a test
+	response, err := http.Get(c.api + "/vnf_lcm_op_occs?filter=(eq,vnfInstanceId," + instance + ")") //nolint:noctx // the timeout of the test is enough
 	must(c.t, err)
 	defer func() { _ = response.Body.Close() }()
 	must(c.t, json.NewDecoder(response.Body).Decode(&list))
@@ -137,8 +137,8 @@ func (n *nfvo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// packagesWithBrokenCNI returns the sample package of a cluster whose CNI manifest no cluster takes: an operation that applies
-// it tries again until it is cancelled.
+// packagesWithBrokenCNI returns the sample package of a cluster with a CNI manifest that every cluster refuses. An operation that applies
+// the manifest retries until it is cancelled.
 func packagesWithBrokenCNI(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -147,20 +147,20 @@ func packagesWithBrokenCNI(t *testing.T) (dir string) {
 		if content != "" {
 			must(t, os.WriteFile(name, []byte(content), 0o600))
 		}
-		text, err := os.ReadFile(name) //nolint:gosec // a copy
+		text, err := os.ReadFile(name) //nolint:gosec // a file that the test has copied
 		must(t, err)
 		sum := sha256.Sum256(text)
 		return hex.EncodeToString(sum[:])
 	}
 	manifest, meta := filepath.Join(dir, "k8s-cluster/Files/kubernetes/cni.yaml"), filepath.Join(dir, "k8s-cluster/TOSCA-Metadata/TOSCA.meta")
 	before, after := digest(manifest, ""), digest(manifest, "apiVersion: v1\nkind: Unknown\nmetadata: {name: x}\n")
-	text, err := os.ReadFile(meta) //nolint:gosec // a copy
+	text, err := os.ReadFile(meta) //nolint:gosec // a file that the test has copied
 	must(t, err)
 	must(t, os.WriteFile(meta, bytes.Replace(text, []byte(before), []byte(after), 1), 0o600))
 	return dir
 }
 
-// needTackerClient skips a test for which the client is missing, or that was not asked for.
+// needTackerClient skips a test that was not requested, or if the client is missing.
 func needTackerClient(t *testing.T) {
 	t.Helper()
 	if !slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), "sol003") {
@@ -171,7 +171,7 @@ func needTackerClient(t *testing.T) {
 	}
 }
 
-// TestTackerClient drives whole lives in both versions of the API with the client of OpenStack Tacker.
+// TestTackerClient runs all operations in both versions of the API with the client of OpenStack Tacker.
 func TestTackerClient(t *testing.T) {
 	needTackerClient(t)
 	p := start(t, t.TempDir(), "-packages="+packagesWithBrokenCNI(t))
@@ -206,13 +206,13 @@ func TestTackerClient(t *testing.T) {
 	}
 }
 
-// create makes an instance.
+// create creates an instance.
 func (c *tackerClient) create() (instance string) {
 	c.t.Helper()
 	return fmt.Sprint(c.object("create", sampleVNFD, "--name", "toy")["ID"])
 }
 
-// instantiate is a request for a cluster with a CNI manifest of the package, "" for the driver's own.
+// instantiate returns a request for a cluster with a CNI manifest of the package, or for "" with the driver's default manifest.
 func (c *tackerClient) instantiate(manifest string) map[string]any {
 	c.t.Helper()
 	out := request(c.t, "instantiate_sandbox.json")
@@ -223,7 +223,7 @@ func (c *tackerClient) instantiate(manifest string) map[string]any {
 	return out
 }
 
-// life takes a VNF through its life.
+// life runs all operations of a VNF.
 func (c *tackerClient) life() {
 	c.t.Helper()
 	if versions := c.object("versions"); len(versions["apiVersions"].([]any)) != 2 {
@@ -267,7 +267,7 @@ func (c *tackerClient) worker(instance string) string {
 	return ""
 }
 
-// troubles cancels an operation that does not end, and retries it, rolls it back and fails it.
+// troubles cancels an operation that does not end, and retries, rolls back and fails operations.
 func (c *tackerClient) troubles() {
 	c.t.Helper()
 	file := c.file("endless.json", c.instantiate("Files/kubernetes/cni.yaml"))

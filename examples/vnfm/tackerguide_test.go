@@ -14,8 +14,8 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 )
 
-// guidePackage makes the package of Tacker's guides for kubeadm from the sample package: with replacements of names (strings.NewReplacer), and
-// with a network plugin in the script.
+// guidePackage creates the package of Tacker's guides for kubeadm from the sample package, with replaced names (pairs for
+// strings.NewReplacer) and with a network plugin in the script.
 func guidePackage(t *testing.T, names ...string) (dir string) {
 	t.Helper()
 	sample, files := samples.Package("k8s-cluster"), map[string]string{}
@@ -47,13 +47,13 @@ func guideBody(t *testing.T, name string) (out map[string]any) {
 // guide is a guide of Tacker for a cluster by kubeadm.
 type guide struct {
 	dir, vnfdID string
-	aspect      string         // of the workers
+	aspect      string         // scaling aspect of the workers
 	instantiate map[string]any // request, without the id of the VIM
-	params      map[string]any // of each further operation
-	authURL     string         // of the VIM
+	params      map[string]any // additionalParams of each further operation
+	authURL     string         // URL of the VIM
 }
 
-// guides are the guides for both versions of the API.
+// guides returns the guides for both versions of the API.
 func guides(t *testing.T) map[string]guide {
 	t.Helper()
 	first, second := guideBody(t, "kubeadm_v1_simple"), guideBody(t, "kubeadm_v2_simple")
@@ -77,7 +77,7 @@ func (g *guide) on(vim string) map[string]any {
 	return g.instantiate
 }
 
-// follow takes a cluster through its life as a guide has it.
+// follow runs the commands of a guide.
 func (c *tackerClient) follow(g guide) {
 	c.t.Helper()
 	name := "hellovim" + c.version
@@ -127,7 +127,8 @@ func (c *tackerClient) follow(g guide) {
 	}
 }
 
-// TestTackerGuide takes a VNF through the life of Tacker's first guide, from its VIM and package to its end, in both versions of the API.
+// TestTackerGuide runs Tacker's first guide in both versions of the API, from the registration of the VIM and the package to the deletion
+// of the VNF.
 func TestTackerGuide(t *testing.T) {
 	needTackerClient(t)
 	p := start(t, t.TempDir(), "-config=tacker-guides.yaml")

@@ -51,12 +51,12 @@ func pack(t *testing.T, dir, vnfdID string) []byte {
 	return out.Bytes()
 }
 
-// packages are the URIs of the packages of a VNFM.
+// packages returns the URI of the packages of a VNFM.
 func (p *program) packages() string {
 	return strings.TrimSuffix(p.api, "/vnflcm/v2") + "/vnfpkgm/v1/vnf_packages"
 }
 
-// awaitPackage waits until the onboarding of a package has ended, and returns the package as version 2 has it.
+// awaitPackage waits until the onboarding of a package has ended, and returns the document of version 2.
 func (p *program) awaitPackage(id string) map[string]any {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -99,7 +99,7 @@ func (c *tackerClient) onboard(dir, vnfdID string) (id string) {
 	return id
 }
 
-// lists lists packages in every way.
+// lists lists packages with all parameters of the client.
 func (c *tackerClient) lists(vnfdID, id string) {
 	c.t.Helper()
 	for _, flags := range [][]string{nil, {"--all_fields"}, {"--fields", "checksum"}, {"--exclude_fields", "checksum"}, {"--exclude_default"}, {"--filter", "(eq,vnfdId," + vnfdID + ")"}} {
@@ -110,7 +110,7 @@ func (c *tackerClient) lists(vnfdID, id string) {
 	}
 }
 
-// files downloads what a package has, which was packed from a folder.
+// files downloads the files of a package and compares them with its folder.
 func (c *tackerClient) files(id, dir string) {
 	c.t.Helper()
 	in := func(name string) string { return filepath.Join(c.dir, name) }

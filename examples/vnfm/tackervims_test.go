@@ -65,7 +65,7 @@ func (c *tackerClient) vims(column string, args ...string) map[string]any {
 	return out
 }
 
-// vimFile writes a configuration file of the client, as Tacker's guides have it.
+// vimFile writes a configuration file of the client in the form of Tacker's guides.
 func (c *tackerClient) vimFile(name, text string) string {
 	c.t.Helper()
 	name = filepath.Join(c.dir, name)
@@ -100,7 +100,8 @@ func simulatedKeystone(t *testing.T) *httptest.Server {
 	return server
 }
 
-// TestTackerClientVIMs registers a simulated OpenStack and a simulated cluster with the drivers' checks, and takes the entries through their life.
+// TestTackerClientVIMs registers a simulated OpenStack and a simulated cluster, with the drivers' checks, and changes and deletes the
+// entries.
 func TestTackerClientVIMs(t *testing.T) {
 	needTackerClient(t)
 	cloud, cluster := simulatedKeystone(t), cnftest.Start(t)

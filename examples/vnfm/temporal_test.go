@@ -9,7 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/temporaltest"
 )
 
-// TestOnTemporal kills a process while it works on an operation whose phases Temporal gives to the processes.
+// TestOnTemporal kills a process during an operation whose phases Temporal assigns to processes.
 func TestOnTemporal(t *testing.T) {
 	t.Parallel()
 	server := temporaltest.Start(t)

@@ -22,7 +22,7 @@ import (
 
 const cnfVNFD = "5f0c2b7e-93d4-4a68-b1c5-7d2e9a4f6081"
 
-// newTenants composes a VNFM on a sandbox whose clients name their tenant.
+// newTenants starts a VNFM on a sandbox whose clients state their tenant.
 func newTenants(t *testing.T, settings string) (*vnfm, *httptest.Server) {
 	t.Helper()
 	c := &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster")), Metrics: "127.0.0.1:0"}
@@ -38,11 +38,12 @@ func newTenants(t *testing.T, settings string) (*vnfm, *httptest.Server) {
 	return v, server
 }
 
-// isolation has a row for every pattern: what a tenant sends to see things of another one. The answer is the same for an unknown id.
+// isolation has a row for every pattern: requests of a tenant for resources of another tenant. The answer must equal the answer for an
+// unknown id.
 var isolation = map[string]struct {
-	paths []string // INSTANCE, OPERATION and VIM stand for ids of the other tenant
+	paths []string // INSTANCE, OPERATION and VIM are replaced by ids of the other tenant
 }{
-	"/": {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances", // every route: TestIsolation of vnflcm/sol003
+	"/": {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances", // TestIsolation of vnflcm/sol003 checks every route
 		"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content",
 		"/preview/v1/vnf_instances/INSTANCE/heal", "/maintenance/v1/vnf_instances/INSTANCE/renew_certificates",
 		"/v1.0/vims/VIM", "/v1.0/vims.json", "/v1.0/vims?id=VIM", "/none/INSTANCE"}},
@@ -54,7 +55,7 @@ var isolation = map[string]struct {
 	"GET /readyz":            {[]string{"/readyz"}},
 }
 
-// TestIsolation has a tenant send a request to every route. It sees nothing of another tenant.
+// TestIsolation sends requests of a tenant to every route. The answers must not contain resources of another tenant.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	v, server := newTenants(t, "")
@@ -116,7 +117,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestSharedVIMs: the settings say which tenants may use a VIM, also one that an operation has registered.
+// TestSharedVIMs checks that the settings determine the tenants that may use a VIM, also a VIM that an operation has registered.
 func TestSharedVIMs(t *testing.T) {
 	t.Parallel()
 	v, _ := newTenants(t, "vims: [{id: for-north, type: sandbox, share: [north]}, {id: for-east, type: sandbox, share: [east, north]}, {id: for-nobody, type: sandbox, share: []}, {id: not-there, share: all}]")

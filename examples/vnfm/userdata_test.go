@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestUserDataClasses: the program supports the user data classes in the requests of Tacker's guides. The VIM does not
-// answer, but all faults of a request are reported.
+// TestUserDataClasses checks that the program supports the user data classes in the requests of Tacker's guides. The VIM does not answer,
+// but all other faults of a request are reported.
 func TestUserDataClasses(t *testing.T) {
 	t.Parallel()
 	for file, pkg := range map[string]string{"kubeadm_v1_simple": "k8s-cluster", "kubespray": "k8s-cluster-kubespray"} {

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestBare: a program that also runs without a command.
+// TestBare checks a program that also runs without a command.
 func TestBare(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"up"}} {

@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/examples/internal/sealing"
 )
 
-// TestKey: of several processes that make the key at once all get the same one, which only its owner may read, and no
-// unfinished file is left.
+// TestKey checks that several processes that create the key at the same time get the same key, which only its owner may read, and leave no
+// unfinished file.
 func TestKey(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "key")
@@ -43,8 +43,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestReadable: a key that every user can read is refused, with the command that mends it. A group may read it, and a link leads to
-// the file.
+// TestReadable checks that a key that every user can read is refused, with the command that corrects its mode. A key that a group can read
+// is valid. For a link, the mode of its file counts.
 func TestReadable(t *testing.T) {
 	dir := t.TempDir()
 	name, link := filepath.Join(dir, "key"), filepath.Join(dir, "link")
