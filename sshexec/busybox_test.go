@@ -78,7 +78,7 @@ func TestTransfersWithBusybox(t *testing.T) {
 				t.Error(diff)
 			}
 			if left := remains(t, dir, "f", "g", "tree"); left != nil {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("files left on the host: %q", left)
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func TestCommandLineGolden(t *testing.T) {
 				t.Error("the password is on the command line")
 			}
 			if strings.Contains(sshexec.Frame, "\n") {
-				t.Error("the frame has more than one line, which csh does not take")
+				t.Error("frame has more than one line, which csh does not accept")
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func realShell(t *testing.T, line string, stdin []byte) []byte {
 	}
 	begun := begunLine.FindIndex(out)
 	if begun == nil {
-		t.Fatalf("the command does not report that it begins: %q\n%s", out, line)
+		t.Fatalf("the output lacks the line of frame: %q\n%s", out, line)
 	}
 	return slices.Delete(out, begun[0], begun[1])
 }

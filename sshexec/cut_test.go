@@ -39,7 +39,7 @@ func TestCutWhileSessionsOpen(t *testing.T) {
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
-			t.Fatalf("round %d: somebody waits for ever", round)
+			t.Fatalf("round %d: a call does not return", round)
 		}
 	}
 }

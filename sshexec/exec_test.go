@@ -115,7 +115,7 @@ func TestCommandRefused(t *testing.T) {
 		})
 	}
 	if got := remote.Commands(); len(got) != 0 {
-		t.Errorf("something ran: %v", got)
+		t.Errorf("programs ran: %v", got)
 	}
 }
 

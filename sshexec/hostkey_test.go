@@ -30,7 +30,7 @@ func TestAcceptNewHostKeys(t *testing.T) {
 		}
 	}
 	if key := keptKey(t, store); key != first.PublicKey() {
-		t.Fatalf("kept %q", key)
+		t.Fatalf("stored key %q", key)
 	}
 	// Another machine with the same ID is a final error, so Wait does not retry.
 	err := to(second).Wait(withinMinutes(t))
@@ -43,7 +43,7 @@ func TestAcceptNewHostKeys(t *testing.T) {
 		t.Error(diff)
 	}
 	if len(second.Commands()) > 0 || keptKey(t, store) != first.PublicKey() {
-		t.Error("the other machine was used or its key was kept")
+		t.Error("the other machine was used or its key was stored")
 	}
 }
 
@@ -145,7 +145,7 @@ func TestForgetKey(t *testing.T) {
 		t.Error(err)
 	}
 	if keptKey(t, store) != remote.PublicKey() {
-		t.Error("the new key was not kept")
+		t.Error("the new key was not stored")
 	}
 	if err := pool.Host(target(t, remote)).ForgetKey(t.Context()); err == nil {
 		t.Error("a pinned key was forgotten")

@@ -106,7 +106,7 @@ func TestJobCommandNotFound(t *testing.T) {
 		t.Error(diff)
 	}
 	if !strings.Contains(exit.Stderr, "no-such-program") {
-		t.Errorf("the error does not say why: %q", exit.Stderr)
+		t.Errorf("the error lacks the reason: %q", exit.Stderr)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestJobOfAnotherCommand(t *testing.T) {
 		})
 	}
 	if left := remote.kept(t); len(left) != 1 {
-		t.Errorf("something was left behind: %q", left)
+		t.Errorf("the directory of jobs contains %q", left)
 	}
 }
 

@@ -249,7 +249,7 @@ func TestJobPending(t *testing.T) {
 				t.Error(err)
 			}
 			if _, code := outcome(t, host, "j", once(remote)); code != tt.code || runs(t, remote) != tt.runs {
-				t.Errorf("exit code %d, it ran %d times", code, runs(t, remote))
+				t.Errorf("exit code %d, the command ran %d times", code, runs(t, remote))
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func TestJobFollowMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := sha256.Sum256(text); !bytes.Equal(want[:], digest.Sum(nil)) {
-		t.Error("what was followed is not what was written")
+		t.Error("Follow returned other data than the job wrote")
 	}
 }
 

@@ -54,7 +54,7 @@ func FuzzJobName(f *testing.F) {
 		// A name is decoded only if encodeJobName returns it.
 		if back, ok := sshexec.DecodeJobName(name); ok {
 			if again, err := sshexec.EncodeJobName(back); again != name || err != nil {
-				t.Errorf("%q was taken for %q, which is %q", name, back, again)
+				t.Errorf("%q is decoded as %q, which is encoded as %q", name, back, again)
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func startJobSSHD(t *testing.T) (*sshexec.Host, *realSSHD) {
 		t.Skip("no OpenSSH server on this machine")
 	}
 	if os.Getuid() == 0 && exec.CommandContext(t.Context(), "unshare", "-m", "true").Run() != nil {
-		t.Skip("root may make no mount namespace here, and shall leave /var/lib alone")
+		t.Skip("root cannot create a mount namespace, and the test must not change the real /var/lib")
 	}
 	d := &realSSHD{dir: t.TempDir()}
 	for _, dir := range []string{"home", "bin", "lib", "run/sshd", "run/systemd/system"} {

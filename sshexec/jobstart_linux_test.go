@@ -66,13 +66,13 @@ func TestJobStartedByManyAtOnce(t *testing.T) {
 	}
 	started.Wait()
 	if n := runs(t, remote); n != 1 {
-		t.Errorf("it ran %d times", n)
+		t.Errorf("the command ran %d times", n)
 	}
 	if diff := cmp.Diff([]string{"j"}, remote.kept(t)); diff != "" {
 		t.Error(diff)
 	}
 	if left, err := filepath.Glob(remote.jobDir("j") + "/.*"); err != nil || len(left) > 0 {
-		t.Errorf("%q is left in the job, %v", left, err)
+		t.Errorf("the directory of the job contains %q, %v", left, err)
 	}
 }
 
@@ -146,10 +146,10 @@ func startCutAt(t *testing.T, n int) (cut, lost bool) {
 	who, none := os.ReadFile(filepath.Join(turns, "who"))
 	lost = errors.Is(err, sshexec.ErrJobLost) && len(who) > 0
 	if n := runs(t, remote); n > 1 || !lost && (n != 1 || err != nil) {
-		t.Errorf("%v, then %v; it ran %d times", first, err, n)
+		t.Errorf("%v, then %v; the command ran %d times", first, err, n)
 	}
 	if left, err := filepath.Glob(remote.jobDir("j") + "/.*"); err != nil || len(left) > 0 {
-		t.Errorf("%q is left in the job, %v", left, err)
+		t.Errorf("the directory of the job contains %q, %v", left, err)
 	}
 	return none == nil, lost
 }

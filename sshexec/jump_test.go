@@ -57,7 +57,7 @@ func TestJumpHosts(t *testing.T) {
 		return dials.open.Load() == 0
 	})
 	if err := hosts[1].Wait(withinMinutes(t)); err != nil {
-		t.Errorf("after that: %v", err)
+		t.Errorf("second call: %v", err)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestJumpHostFails(t *testing.T) {
 		}
 		jump.CutConnections()
 		if err := host.Run(withinMinutes(t), []string{"true"}, nil, nil, nil); err != nil {
-			t.Errorf("the connection was not made anew: %v", err)
+			t.Errorf("the pool did not open a new connection: %v", err)
 		}
 	})
 }

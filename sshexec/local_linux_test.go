@@ -129,7 +129,7 @@ func TestCancelEndsTheGroup(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := io.Copy(io.Discard, r); err != nil {
-				t.Errorf("something is left: %v", err)
+				t.Errorf("a process is left: %v", err)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func startBashSSHD(t *testing.T, startup string, noSFTP bool) *sshd {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(home, "read")); err != nil {
-		t.Skip("the login shell of this user is no bash that reads .bashrc under sshd: ", err)
+		t.Skip("the login shell of this user is not a bash that reads .bashrc under sshd: ", err)
 	}
 	write(startup)
 	return server

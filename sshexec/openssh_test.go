@@ -52,7 +52,7 @@ func TestInputComesAfterTheCommand(t *testing.T) {
 				t.Error(err)
 			}
 			if <-early {
-				t.Error("input or its end came before the command was accepted")
+				t.Error("input or its end arrived before the command was accepted")
 			}
 		})
 	}

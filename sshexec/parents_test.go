@@ -37,7 +37,7 @@ func TestUploadParents(t *testing.T) {
 			}
 			below := sshexec.File{Path: file.Path + "/below/file", Root: true, Parents: true}
 			if err := host.Upload(withinMinutes(t), bytes.NewReader(content), below); err == nil {
-				t.Error("a file was made a directory")
+				t.Error("a file was replaced by a directory")
 			}
 		})
 	}

@@ -83,7 +83,7 @@ func TestSudoWrongPasswordIsTriedOnce(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if !strings.Contains(err.Error(), "no password was provided") {
-		t.Errorf("sudo was answered again: %v", err)
+		t.Errorf("the password was sent again: %v", err)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestSudoListedRefuses(t *testing.T) {
 	}
 	host, _ := listed(t, sshtest.Config{SudoPassword: "needed"})
 	if err := host.Exec(withinMinutes(t), sshexec.Command{Argv: []string{"true"}, Root: true}); !errors.Is(err, sshexec.ErrSudo) || !strings.Contains(err.Error(), "a password is required") {
-		t.Errorf("sudo that wants a password: %v", err)
+		t.Errorf("sudo that asks for a password: %v", err)
 	}
 }
 

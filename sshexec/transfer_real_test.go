@@ -188,14 +188,14 @@ func TestTransfersToOpenSSH(t *testing.T) {
 							t.Errorf("mode %v, %v", info.Mode(), err)
 						}
 						if left := remains(t, dir, filepath.Base(f.Path)); left != nil {
-							t.Errorf("left behind: %q", left)
+							t.Errorf("files left on the host: %q", left)
 						}
 						var back bytes.Buffer
 						if err := host.Download(withinMinutes(t), &back, f); err != nil {
 							t.Fatal(err)
 						}
 						if !bytes.Equal(back.Bytes(), content) {
-							t.Errorf("received %d bytes, others than were sent", back.Len())
+							t.Errorf("received %d bytes, which differ from the sent bytes", back.Len())
 						}
 						if diff := cmp.Diff(want, last); diff != "" {
 							t.Error(diff)
@@ -258,7 +258,7 @@ func TestUploadGoesOnAfterACut(t *testing.T) {
 				}
 			}
 			if left := remains(t, dir, "f"); left != nil {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("files left on the host: %q", left)
 			}
 		})
 	}
@@ -291,7 +291,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 	}
 	left := remains(t, dir)
 	if len(left) != 1 {
-		t.Fatalf("left: %q", left)
+		t.Fatalf("files left on the host: %q", left)
 	}
 	partial := filepath.Join(dir, left[0])
 	info, err := os.Stat(partial)
@@ -314,7 +314,7 @@ func TestUploadGoesOnLater(t *testing.T) {
 		t.Errorf("content differs: %d bytes, %v", len(got), err)
 	}
 	if left := remains(t, dir, "f"); left != nil {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("files left on the host: %q", left)
 	}
 }
 
@@ -419,7 +419,7 @@ func TestLeftoversWhereOthersMayWrite(t *testing.T) {
 				t.Errorf("sent %d bytes, resumed: %t", sent, resumed)
 			}
 			if left := remains(t, dir, "f"); left != nil {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("files left on the host: %q", left)
 			}
 		})
 	}
@@ -444,7 +444,7 @@ func FuzzUploadPath(f *testing.F) {
 			t.Fatal(err)
 		}
 		if left := remains(t, dir, name); left != nil {
-			t.Errorf("left behind: %q", left)
+			t.Errorf("files left on the host: %q", left)
 		}
 		var got bytes.Buffer
 		if err := host.Download(withinMinutes(t), &got, file); err != nil || got.String() != name {
@@ -479,7 +479,7 @@ func TestUploadsOfOnePathAtOnce(t *testing.T) {
 		whole = whole || bytes.Equal(got, c)
 	}
 	if left := remains(t, dir, "f"); !whole || left != nil {
-		t.Errorf("whole: %t, left behind: %q", whole, left)
+		t.Errorf("complete: %t, files left on the host: %q", whole, left)
 	}
 }
 

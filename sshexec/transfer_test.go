@@ -82,7 +82,7 @@ func TestTransferEachWay(t *testing.T) {
 			}
 		}
 		if left := leftovers(t, remote); left != nil {
-			t.Errorf("left behind: %q", left)
+			t.Errorf("files left on the host: %q", left)
 		}
 	})
 }
@@ -108,7 +108,7 @@ func TestTransferGoesOnEachWay(t *testing.T) {
 			t.Errorf("sent %d bytes over %d connections", sent, w.dials.Load())
 		}
 		if left := leftovers(t, remote); left != nil {
-			t.Errorf("left behind: %q", left)
+			t.Errorf("files left on the host: %q", left)
 		}
 		if len(reports) == 0 || reports[len(reports)-1] != int64(len(content)) {
 			t.Errorf("progress: %v", reports)
@@ -137,10 +137,10 @@ func TestUploadToABrokenDisk(t *testing.T) {
 						t.Errorf("got %v, want %v", err, tt.want)
 					}
 					if left := leftovers(t, remote); left != nil {
-						t.Errorf("left behind: %q", left)
+						t.Errorf("files left on the host: %q", left)
 					}
 					if ok, _ := afero.Exists(remote.FS(), "/home/ubuntu/f"); ok {
-						t.Error("the file was made")
+						t.Error("the file was created")
 					}
 				})
 			}
@@ -282,6 +282,6 @@ func TestTreeOfEndlessFiles(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := remote.FS().Stat("/tmp/tree/small"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it was put in its place: %v", err)
+		t.Errorf("the file was renamed to its path: %v", err)
 	}
 }

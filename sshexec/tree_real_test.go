@@ -81,7 +81,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 		sizes = append(sizes, last.Total)
 	}
 	if sizes[0] < 5<<20 || sizes[1] > 100<<10 {
-		t.Errorf("sent %d bytes, and then what was there: %d", sizes[0], sizes[1])
+		t.Errorf("the first upload sent %d bytes, the second, of the same tree, %d", sizes[0], sizes[1])
 	}
 	if info, err := os.Stat(filepath.Join(to.Path, "empty dir")); err != nil || info.Mode().Perm() != 0o750 {
 		t.Errorf("mode of a directory: %v, %v", info.Mode(), err)
@@ -97,7 +97,7 @@ func TestTreeToOpenSSHAndBack(t *testing.T) {
 		}
 	}
 	if last.Total > 100<<10 {
-		t.Errorf("fetched what was there: %d bytes", last.Total)
+		t.Errorf("downloaded %d bytes that the local directory already has", last.Total)
 	}
 }
 
@@ -192,10 +192,10 @@ func TestTreeFaults(t *testing.T) {
 				}
 			}
 			if left := remains(t, dir, "f", "d"); left != nil {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("files left on the host: %q", left)
 			}
 			if left := remains(t, outside); left != nil {
-				t.Errorf("written through a link: %q", left)
+				t.Errorf("files written through a link: %q", left)
 			}
 		})
 	}

@@ -84,7 +84,7 @@ func TestUpload(t *testing.T) {
 					t.Errorf("mode %v: %v", info.Mode(), err)
 				}
 				if left := leftovers(t, remote); left != nil {
-					t.Errorf("left behind: %q", left)
+					t.Errorf("files left on the host: %q", left)
 				}
 			})
 		}
@@ -147,10 +147,10 @@ func TestUploadFailures(t *testing.T) {
 				t.Errorf("the host is not named: %v", err)
 			}
 			if left := leftovers(t, remote); left != nil {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("files left on the host: %q", left)
 			}
 			if ok, _ := afero.Exists(remote.FS(), "/tmp/f"); ok {
-				t.Error("the file was made")
+				t.Error("the file was created")
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestUploadCancelled(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if left := leftovers(t, remote); left != nil {
-				t.Errorf("left behind: %q", left)
+				t.Errorf("files left on the host: %q", left)
 			}
 		})
 	}
@@ -197,7 +197,7 @@ func TestUploadCancelledAsItBegins(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left := leftovers(t, remote); left != nil {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("files left on the host: %q", left)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestUploadDamagedOnTheWay(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left := leftovers(t, remote); left != nil {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("files left on the host: %q", left)
 	}
 }
 

@@ -162,7 +162,7 @@ func TestCacheIsBounded(t *testing.T) {
 	b, d := lent(t, c.Open, tosca.File(paths[1])), lent(t, c.Open, tosca.File(paths[3]))
 	want("three in use", 1, 1, 0, 1)
 	if _, err := fs.ReadFile(a, "Files/image"); err != nil {
-		t.Errorf("a package that is in use but not kept: %v", err)
+		t.Errorf("a package in use that the Cache has dropped: %v", err)
 	}
 	for range 2 { // a second Close does nothing
 		if err := errors.Join(a.Close(), b.Close(), d.Close()); err != nil {
@@ -187,7 +187,7 @@ func TestCacheSeesChanges(t *testing.T) {
 	}
 	now := lent(t, c.Open, tosca.File(path))
 	if digest(t, old) == digest(t, now) {
-		t.Error("a replaced file has the digest of the earlier one")
+		t.Error("a replaced file has the digest of the earlier file")
 	}
 	for p, want := range map[*tosca.Package]string{old: "first", now: "other"} {
 		if got, err := fs.ReadFile(p, "Files/image"); string(got) != want || err != nil {
@@ -212,7 +212,7 @@ func TestCacheSeesChanges(t *testing.T) {
 	changed := lent(t, pinned(t, c, tosca.File(dir)), tosca.File(dir))
 	defer changed.Close()
 	if digest(t, p) == digest(t, changed) {
-		t.Error("a changed directory has the digest of the earlier one")
+		t.Error("a changed directory has the digest of its earlier content")
 	}
 	if changed.VNFD().ID != p.VNFD().ID {
 		t.Error("another VNFD")

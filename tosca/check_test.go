@@ -33,13 +33,13 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	if found, err := tosca.Check(context.Background(), "check_test.go"); err != nil || !errors.Is(found, problem.Problem{Code: problem.NotPackage}) {
-		t.Errorf("a file that is no archive: %v, %v", found, err)
+		t.Errorf("a file that is not an archive: %v, %v", found, err)
 	}
 	if found, err := tosca.Check(context.Background(), sample); err != nil || slices.ContainsFunc(found, func(p problem.Problem) bool { return p.Severity == problem.Error }) {
 		t.Errorf("the sample: %v, %v", found, err)
 	}
 	if _, err := tosca.Check(context.Background(), filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

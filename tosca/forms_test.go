@@ -25,7 +25,7 @@ func TestOneTopologyIsOneFlavour(t *testing.T) {
 	for want, yaml := range map[string]string{"default": head, "f": mapped} {
 		v := vnfd(t, fstest.MapFS{"v.yaml": file(yaml)})
 		if len(v.Flavours) != 1 || v.Flavours[0].ID != want || v.Flavours[0].VDU("VDU") == nil {
-			t.Errorf("flavours %+v, want the only one to be %q", v.Flavours, want)
+			t.Errorf("flavours %+v, want only %q", v.Flavours, want)
 		}
 	}
 }
@@ -142,6 +142,6 @@ artifact_types:
 		}
 	}
 	if v.Flavours[0].VDU("VDU").Image != nil || v.Flavours[0].VDU("NONE") != nil {
-		t.Error("a VDU without an image has one, or one that does not exist is found")
+		t.Error("a VDU without an image has an image, or VDU returns an unknown VDU")
 	}
 }

@@ -92,7 +92,7 @@ func TestFunctionsElsewhere(t *testing.T) {
 		t.Errorf("maximum %d, %d CPUs, %d bytes of memory", got.Max, got.Compute.VirtualCPUs, got.Compute.Memory)
 	}
 	if f.Storages[0].Size != 0 {
-		t.Errorf("a size that only a request gives is %d", f.Storages[0].Size)
+		t.Errorf("a size that only a request can set is %d", f.Storages[0].Size)
 	}
 }
 
@@ -146,6 +146,6 @@ func TestNodeFilter(t *testing.T) {
 		t.Errorf("filters (-want +got):\n%s", diff)
 	}
 	if s := f.VDU("it").Storages; s != nil {
-		t.Errorf("storages %v, though none is chosen", s)
+		t.Errorf("storages %v although the requirement has no target", s)
 	}
 }

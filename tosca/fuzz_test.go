@@ -22,7 +22,7 @@ func use(t *testing.T, p *tosca.Package) {
 	t.Helper()
 	ctx := context.Background()
 	if _, err := p.Digest(ctx); err != nil && errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a listed member is not there: %v", err)
+		t.Errorf("a listed member is missing: %v", err)
 	}
 	if err := p.Verify(ctx); err != nil {
 		_ = err.Error()
@@ -36,7 +36,7 @@ func use(t *testing.T, p *tosca.Package) {
 		}
 		for name, hook := range f.Hooks {
 			if _, ok := f.Drivers[hook.Driver]; !ok {
-				t.Errorf("hook %q names the driver %q, which is not there", name, hook.Driver)
+				t.Errorf("hook %q names the unknown driver %q", name, hook.Driver)
 			}
 		}
 		for _, a := range f.Drivers {

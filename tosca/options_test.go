@@ -146,7 +146,7 @@ func TestDescribing(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if err == nil && p.VNFD() != nil {
-			t.Errorf("%s: it has the VNFD %+v", name, p.VNFD())
+			t.Errorf("%s: the package has the VNFD %+v", name, p.VNFD())
 		}
 	}
 }

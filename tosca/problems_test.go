@@ -248,7 +248,7 @@ func TestNotOneVNF(t *testing.T) {
 			}
 			p, err := tosca.OpenFS(t.Context(), files, tosca.AnyDescriptor())
 			if tt.want != nil && err == nil && p.VNFD() != nil {
-				t.Errorf("with AnyDescriptor it has the VNFD %+v", p.VNFD())
+				t.Errorf("with AnyDescriptor the package has the VNFD %+v", p.VNFD())
 			}
 		})
 	}

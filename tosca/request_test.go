@@ -57,7 +57,7 @@ func TestInstantiateRequestFaults(t *testing.T) {
 			size, err := sized(t, orNone(c.operations)).InitialSize(c.target)
 			wantFaults(t, err, c.attributes, c.is)
 			if size.Instances != nil {
-				t.Errorf("there is a size nevertheless: %v", size)
+				t.Errorf("the result of a refused request has the size %v", size)
 			}
 		})
 	}

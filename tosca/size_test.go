@@ -147,7 +147,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if diff := cmp.Diff(numbers(1, 2, 1), from.Instances); diff != "" {
-		t.Errorf("the size it began at has been changed:\n%s", diff)
+		t.Errorf("Scale has changed its argument:\n%s", diff)
 	}
 }
 

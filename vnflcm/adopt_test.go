@@ -204,11 +204,11 @@ func TestAdoptRefused(t *testing.T) {
 			}
 			for _, text := range c.text {
 				if !strings.Contains(fmt.Sprint(err), text) {
-					t.Errorf("%v does not say %q", err, text)
+					t.Errorf("the error %v does not contain %q", err, text)
 				}
 			}
 			if page, err := a.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(page.Items) > 0 {
-				t.Errorf("there are instances: %v, %v", page.Items, err)
+				t.Errorf("instances after refused requests: %v, %v", page.Items, err)
 			}
 		})
 	}

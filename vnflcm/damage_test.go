@@ -220,7 +220,7 @@ func TestDamagedRecords(t *testing.T) {
 				list, err := p.Instances(ctx, vnflcm.InstanceQuery{})
 				p.finds("instance", id, err)
 				if len(list.Items) != 1 || list.Items[0].ID != p.good {
-					p.t.Errorf("%d instances are listed, want the other one", len(list.Items))
+					p.t.Errorf("%d instances are listed, want only the undamaged instance", len(list.Items))
 				}
 				must(p.t, p.Forget(ctx, "instance", id))
 				_, err = p.Adopt(ctx, known, vnflcm.InstantiateVnfRequest{FlavourID: "plain"}, "cluster of toys")

@@ -35,7 +35,7 @@ func TestErrorsThroughFanOutAndReload(t *testing.T) {
 	occ, err := x.instantiate(id, "plain", vnflcm.FailedTemp)
 
 	if e, ok := errors.AsType[*exitError](err); !ok || e.host != "10.0.0.2" {
-		t.Errorf("errors.As in the process that ran it: %v", err)
+		t.Errorf("errors.As in the process that ran the operation: %v", err)
 	}
 	if e, ok := errors.AsType[*vnflcm.StepError](err); !ok || e.Name != "join" || e.On != "worker-0" {
 		t.Errorf("the step: %+v", e)
@@ -50,7 +50,7 @@ func TestErrorsThroughFanOutAndReload(t *testing.T) {
 	occ, err = y.wait(occ.ID, nil, vnflcm.FailedTemp)
 	wantIs(t, err, vnflcm.ErrNotSupported)
 	if errors.Is(err, vnflcm.ErrNotFound) {
-		t.Error("errors.Is finds a code that is not there")
+		t.Error("errors.Is finds a code that the error does not have")
 	}
 	want := []vnflcm.StepFailure{
 		{Phase: "instantiate_end", Step: "join", On: "worker-0", Host: "10.0.0.2", Command: "kubeadm join", ExitCode: 1,
@@ -169,7 +169,7 @@ func TestEventsOfAnOperation(t *testing.T) {
 				t.Errorf("incomplete: %+v", e)
 			}
 			if e.Operation == vnflcm.OpTerminate {
-				t.Errorf("an INSTANTIATE calls itself TERMINATE while it is rolled back: %+v", e)
+				t.Errorf("the event of an INSTANTIATE that is rolled back has the operation TERMINATE: %+v", e)
 			}
 		}
 	})

@@ -257,7 +257,7 @@ func TestDeadProcess(t *testing.T) {
 		died := time.Now()
 		y.wait(opID, nil, vnflcm.Completed)
 		if took := time.Since(died); took < shortTTL {
-			t.Errorf("it was taken over after %v", took)
+			t.Errorf("the operation was taken over after %v", took)
 		}
 		poll(t, "the record of the dead process is removed", func() bool {
 			list, err := y.cfg.Store.List(t.Context(), store.Query{Kind: "process"})

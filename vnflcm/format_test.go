@@ -210,7 +210,7 @@ func TestMigratedMeanwhileEndsLoops(t *testing.T) {
 					t.Errorf("%d lines of log within ten minutes, the first is\n%s", strings.Count(more, "\n"), strings.SplitN(more, "\n", 2)[0])
 				}
 				if n := db.calls.Load() - calls; n > 0 || db.watches.Load() > 0 {
-					t.Errorf("%d calls of the store within ten minutes, and %d watch it", n, db.watches.Load())
+					t.Errorf("%d calls of the store within ten minutes, and %d watchers", n, db.watches.Load())
 				}
 			})
 		})

@@ -330,7 +330,7 @@ func eachFrozen(t *testing.T, test func(t *testing.T, dir string, migrate bool))
 	t.Helper()
 	dirs, err := filepath.Glob("testdata/format-*")
 	if err != nil || len(dirs) == 0 {
-		t.Fatal("there is no frozen database", err)
+		t.Fatal("testdata has no frozen database", err)
 	}
 	for _, dir := range dirs {
 		t.Run(filepath.Base(dir), func(t *testing.T) { test(t, dir, false) })
@@ -522,7 +522,7 @@ func (x *thawed) endOperations() {
 	defer x.mu.Unlock()
 	for _, key := range x.begun {
 		if done[key] {
-			x.t.Errorf("%s was done before, and has begun again", key)
+			x.t.Errorf("%s was complete and has begun again", key)
 		}
 	}
 }
@@ -639,7 +639,7 @@ func (x *thawed) poll(what string, so func() bool) {
 	x.t.Helper()
 	for end := time.Now().Add(frozenPatience); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			x.t.Fatal("waited in vain until " + what)
+			x.t.Fatal("timeout while waiting until " + what)
 		}
 	}
 }
@@ -669,7 +669,7 @@ func (x *thawed) endHooks() {
 	}
 	for _, entry := range journal {
 		if slices.Contains(x.begun, entry.ID) {
-			x.t.Errorf("the step %s is in the journal and was begun again", entry.ID)
+			x.t.Errorf("the step %s is in the journal and has begun again", entry.ID)
 		}
 	}
 	must(x.t, vnflcm.ForgetHooks(ctx, x.cfg, frozenHooked))

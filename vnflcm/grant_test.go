@@ -65,7 +65,7 @@ func TestGrantRejected(t *testing.T) {
 				wantIs(t, err, answer)
 			}
 			if n := len(x.world.state(id).Machines); n > 0 {
-				t.Errorf("%d machines were made without a grant", n)
+				t.Errorf("%d machines were created without a grant", n)
 			}
 			must(t, x.Delete(t.Context(), id, "")) // the instance is unlocked and has no resources
 		})

@@ -90,7 +90,7 @@ func roundTrip(t *testing.T, file string, into any) {
 	again, err := vnflcm.RevealJSON(into)
 	must(t, err)
 	if diff := cmp.Diff(treeOf(t, body), treeOf(t, again)); diff != "" {
-		t.Errorf("the body and what it came back as:\n%s", diff)
+		t.Errorf("the body before and after decoding and encoding:\n%s", diff)
 	}
 	standard := requestOf(file) // encoding/json, which decodes records of the store, must read the same
 	must(t, json.Unmarshal(body, standard))

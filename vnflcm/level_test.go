@@ -106,7 +106,7 @@ func TestScaleToLevel(t *testing.T) {
 		{"scale_to_level_end", vnflcm.OpScaleToLevel, vnflcm.ScaleVnfRequest{}, levels(1, 0), levels(0, 1), []string{"master-1", "master-2"}, []string{"worker-1"}},
 	}
 	if diff := cmp.Diff(want, *got); diff != "" {
-		t.Errorf("what the hooks saw:\n%s", diff)
+		t.Errorf("operations in the hooks:\n%s", diff)
 	}
 	wantChanges := []vnflcm.AffectedVnfc{affected("ADDED", "master", "master-1", "vm-master-1-0"), affected("ADDED", "master", "master-2", "vm-master-2-0"),
 		affected("REMOVED", "worker", "worker-1", "vm-worker-1-0")}
@@ -136,7 +136,7 @@ func TestScaleToLevel(t *testing.T) {
 	opID, err = x.ScaleToLevel(t.Context(), id, vnflcm.ScaleVnfToLevelRequest{InstantiationLevelID: "small"})
 	x.wait(opID, err, vnflcm.Completed)
 	if w := x.world.state(id); len(w.Machines) != 3 || len(w.Nodes) != 4 { // with "config"
-		t.Errorf("back at the instantiation level there is %+v", w)
+		t.Errorf("the world back at the instantiation level: %+v", w)
 	}
 	*got = nil
 	opID, err = x.ScaleToLevel(t.Context(), id, vnflcm.ScaleVnfToLevelRequest{InstantiationLevelID: "small"})
@@ -161,7 +161,7 @@ func TestScaleToLevelOfOneVDU(t *testing.T) {
 		{Phase: "scale_start.2", Removed: []string{"worker-3"}}, {Phase: "scale_end.2", Removed: []string{"worker-3"}},
 	}
 	if diff := cmp.Diff(want, *got, cmpopts.IgnoreFields(seen{}, "Kind", "Request", "Levels", "Before")); diff != "" {
-		t.Errorf("what the hooks saw:\n%s", diff)
+		t.Errorf("operations in the hooks:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"master-0", "worker-0", "worker-1", "worker-2"}, ids(x.world.state(id).Machines)); diff != "" {
 		t.Errorf("machines:\n%s", diff)
@@ -271,7 +271,7 @@ func TestFailedScaleToLevel(t *testing.T) {
 	made := x.world.done["scale.1/create/master-1"]
 	x.wait(opID, x.Retry(t.Context(), opID), vnflcm.FailedTemp)
 	if again := x.world.done["scale.1/create/master-1"]; made != 1 || again != 1 {
-		t.Errorf("master-1 was made %d times, %d after the retry", made, again)
+		t.Errorf("master-1 was created %d times, %d times after the retry", made, again)
 	}
 	must(t, x.Fail(t.Context(), opID))
 	info := x.get(id).InstantiatedVnfInfo
@@ -316,10 +316,10 @@ func TestRollbackOfScaleToLevel(t *testing.T) {
 				x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
 				wantRolledBack(t, *got)
 				if diff := cmp.Diff(before, x.world.state(id)); diff != "" {
-					t.Errorf("the world is not as it was:\n%s", diff)
+					t.Errorf("the world differs from before:\n%s", diff)
 				}
 				if diff := cmp.Diff(info, x.get(id), cmpopts.IgnoreFields(vnflcm.VnfInstance{}, "Version")); diff != "" {
-					t.Errorf("the instance is not as it was:\n%s", diff)
+					t.Errorf("the instance differs from before:\n%s", diff)
 				}
 				return
 			}
@@ -381,7 +381,7 @@ func wantRolledBack(t *testing.T, got []seen) {
 		{"scale_to_level_rollback_end", vnflcm.OpScaleToLevel, vnflcm.ScaleVnfRequest{}, at(0, 0), at(1, 2), nil, all},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what the hooks saw:\n%s", diff)
+		t.Errorf("operations in the hooks:\n%s", diff)
 	}
 }
 

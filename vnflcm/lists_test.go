@@ -197,7 +197,7 @@ func TestChanges(t *testing.T) {
 			if o := c.Operation; o != nil {
 				line = fmt.Sprint(o.Operation, " ", o.OperationState)
 				if o.OperationState == vnflcm.FailedTemp && (o.Error == nil || len(o.ResourceChanges.AffectedVnfcs) != 1) {
-					t.Errorf("the failure is told without its error or its resources: %+v", o)
+					t.Errorf("the change with the failure lacks the error or the resources: %+v", o)
 				}
 			}
 			got = append(got, line)

@@ -133,7 +133,7 @@ func TestResealReadsOneRecord(t *testing.T) {
 	store := &measured{Store: x.cfg.Store}
 	y := x.other(func(cfg *vnflcm.Config) { cfg.Key, cfg.OldKeys, cfg.Store = otherKey, [][]byte{testKey}, store })
 	if left, err := y.Reseal(t.Context()); err != nil || left != 0 || store.largest.Load() > 2*each {
-		t.Errorf("Reseal: %d records left (%v), it has read %d bytes at once", left, err, store.largest.Load())
+		t.Errorf("Reseal: %d records left (%v), its largest list has %d bytes", left, err, store.largest.Load())
 	}
 	z := x.other(func(cfg *vnflcm.Config) { cfg.Key = otherKey })
 	if list, err := z.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(list.Items) != 20 {

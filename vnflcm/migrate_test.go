@@ -175,7 +175,7 @@ func TestMigrateKilled(t *testing.T) {
 			_, err := opened(t, store, keys, nil).Migrate(t.Context())
 			must(t, err)
 			if diff := cmp.Diff(want, everyRecord(t, store)); diff != "" {
-				t.Errorf("killed at write %d (before it: %t):\n%s", n, before, diff)
+				t.Errorf("killed at write %d (before the write: %t):\n%s", n, before, diff)
 			}
 		}
 	}

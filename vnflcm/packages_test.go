@@ -207,7 +207,7 @@ func TestSharedParse(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if len(models) != 1 || len(archives) != 1 {
-		t.Errorf("30 operations parsed the package %d times and opened it %d times, want once", len(models), len(archives))
+		t.Errorf("30 operations parsed the package %d times and opened the archive %d times, want once each", len(models), len(archives))
 	}
 }
 

@@ -144,7 +144,7 @@ func TestPanics(t *testing.T) {
 				occ, err := x.wait(opID, err, vnflcm.FailedTemp)
 				wantIs(t, err, vnflcm.ErrProgramming)
 				if !strings.Contains(occ.Error.Detail, "nil pointer dereference") {
-					t.Errorf("the error says %q", occ.Error.Detail)
+					t.Errorf("the error is %q", occ.Error.Detail)
 				}
 				if n := strings.Count(log.String(), "minedC") + strings.Count(log.String(), "minedToys"); n == 0 {
 					t.Errorf("the log lacks the stack:\n%s", &log)

@@ -252,7 +252,7 @@ func TestDriversOfTheVNFDAreCheckedFirst(t *testing.T) {
 				t.Errorf("%d faults, want %d: %v", got, c.want, err)
 			}
 			if diff := cmp.Diff(before, x.records()); diff != "" || len(x.world.state(id).Machines) > 0 {
-				t.Errorf("something was touched:\n%s", diff)
+				t.Errorf("the records or the world have changed:\n%s", diff)
 			}
 		})
 	}

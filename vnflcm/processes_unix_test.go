@@ -49,7 +49,7 @@ func TestProcesses(t *testing.T) {
 				if name == "other clock" {
 					prefix = []string{"unshare", "--time", "--monotonic", "30", "--boottime", "30"}
 					if err := exec.CommandContext(t.Context(), prefix[0], append(prefix[1:], "true")...).Run(); err != nil { //nolint:gosec // constant
-						t.Skip("a clock of its own for a process needs root and unshare: ", err)
+						t.Skip("a separate clock for a process needs root and unshare: ", err)
 					}
 				}
 				disturbed(t, prefix, disturb)

@@ -241,7 +241,7 @@ func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timeout while waiting for %s", what)
 		}
 	}
 }
@@ -566,7 +566,7 @@ func TestRenewalBesideRequest(t *testing.T) {
 		opID, err := y.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
 		y.wait(opID, err, vnflcm.Completed)
 		if plans != 2 {
-			t.Errorf("it was planned %d times", plans)
+			t.Errorf("the operation was planned %d times", plans)
 		}
 	})
 }

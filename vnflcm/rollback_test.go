@@ -24,7 +24,7 @@ func TestRollback(t *testing.T) {
 			occ, _ := x.instantiate(id, flavour, vnflcm.FailedTemp)
 			occ, err := x.wait(occ.ID, x.Rollback(t.Context(), occ.ID), vnflcm.RolledBack)
 			if p, ok := errors.AsType[*vnflcm.ProblemDetails](err); !ok || p.Steps[0].Step != "configure" {
-				t.Errorf("the error is not why it was rolled back: %v", err)
+				t.Errorf("the error is not the cause of the rollback: %v", err)
 			}
 			if diff := cmp.Diff(state{Machines: []vnflcm.VNFC{}, Nodes: map[string]string{}, Token: 1}, x.world.state(id)); diff != "" {
 				t.Errorf("the world:\n%s", diff)
@@ -34,7 +34,7 @@ func TestRollback(t *testing.T) {
 			}
 			must(t, x.Delete(t.Context(), id, ""))
 			if occ.Error == nil {
-				t.Error("the operation does not say why it was rolled back")
+				t.Error("the operation lacks the cause of the rollback")
 			}
 		})
 		t.Run(flavour+" scale out", func(t *testing.T) {
@@ -49,14 +49,14 @@ func TestRollback(t *testing.T) {
 			x.watch(func(op *vnflcm.Operation) { seen = append(seen, *op) })
 			x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
 			if diff := cmp.Diff(before, x.world.state(id)); diff != "" {
-				t.Errorf("the world is not as it was:\n%s", diff)
+				t.Errorf("the world differs from before:\n%s", diff)
 			}
 			if diff := cmp.Diff(info, x.get(id), cmpopts.IgnoreFields(vnflcm.VnfInstance{}, "Version")); diff != "" {
-				t.Errorf("the instance is not as it was:\n%s", diff)
+				t.Errorf("the instance differs from before:\n%s", diff)
 			}
 			if len(seen) == 0 || !seen[0].RollingBack || seen[0].Scale.Type != vnflcm.ScaleIn ||
 				!cmp.Equal(ids(seen[0].Change.Removed), []string{"worker-2", "worker-3"}) {
-				t.Errorf("what the hook saw: %+v", seen)
+				t.Errorf("operation in the hook: %+v", seen)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestRollbackAgain(t *testing.T) {
 	fail = nil
 	x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
 	if diff := cmp.Diff([][]string{{"worker-2"}, {"worker-2"}}, seen); diff != "" {
-		t.Errorf("Removed, as scale_end saw it:\n%s", diff)
+		t.Errorf("Removed in the hook scale_end:\n%s", diff)
 	}
 }
 

@@ -57,7 +57,7 @@ func runPhases(t *testing.T, opID string, processes []*toys) (phases []string, e
 		next, err := processes[n%len(processes)].RunPhase(t.Context(), opID, phase)
 		again, errAgain := processes[(n+1)%len(processes)].RunPhase(t.Context(), opID, phase)
 		if again != next || (err == nil) != (errAgain == nil) {
-			t.Errorf("phase %s leads to %q (%v), and to %q (%v) when it is run again", phase, next, err, again, errAgain)
+			t.Errorf("phase %s leads to %q (%v), and to %q (%v) in a second run", phase, next, err, again, errAgain)
 		}
 		if err != nil {
 			return phases, err
@@ -75,7 +75,7 @@ func TestAcceptOnlyWithRunner(t *testing.T) {
 	opID, err := x.Instantiate(t.Context(), x.create(), vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 	must(t, err)
 	if diff := cmp.Diff([]string{opID}, e.starts()); diff != "" {
-		t.Errorf("what the engine is to start:\n%s", diff)
+		t.Errorf("operations that the engine has to start:\n%s", diff)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRunPhase(t *testing.T) {
 		opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
 		must(t, err)
 		if diff := cmp.Diff([]string{opID}, engine.starts()); diff != "" {
-			t.Errorf("what the engine is to start:\n%s", diff)
+			t.Errorf("operations that the engine has to start:\n%s", diff)
 		}
 		next, err := x.RunPhase(t.Context(), opID, "instantiate")
 		if wantIs(t, err, vnflcm.ErrState); next != vnflcm.PhaseBegin {
@@ -104,7 +104,7 @@ func TestRunPhase(t *testing.T) {
 		undisturbed := newToys(t, nil)
 		other := undisturbed.instantiated("plain")
 		if diff := cmp.Diff(undisturbed.world.state(other), x.world.state(id)); diff != "" {
-			t.Errorf("the world is another one than without an engine:\n%s", diff)
+			t.Errorf("the world differs from a run without an engine:\n%s", diff)
 		}
 		for _, kind := range []string{"claim", "step", "cancel"} {
 			if left, err := x.cfg.Store.List(t.Context(), store.Query{Kind: kind}); len(left) > 0 || err != nil {
@@ -122,7 +122,7 @@ func TestRunPhase(t *testing.T) {
 		x.world.failAt("scale_end/join/worker-2", nil)
 		must(t, w[1].Retry(t.Context(), opID))
 		if starts := engine.starts(); starts[len(starts)-1] != opID || len(starts) != 3 {
-			t.Errorf("the engine was told of %v", starts)
+			t.Errorf("the engine got %v", starts)
 		}
 		for phase := "scale_end"; phase != ""; {
 			phase, err = w[2].RunPhase(t.Context(), opID, phase)
@@ -227,7 +227,7 @@ func TestRunnerIsToldAgain(t *testing.T) {
 		poll(t, "the Runner is told again", func() bool { return len(e.starts()) >= 3 })
 		for _, id := range e.starts() {
 			if id != opID {
-				t.Errorf("the Runner was told of %s", id)
+				t.Errorf("the Runner got %s", id)
 			}
 		}
 		alone := newToys(t, nil)

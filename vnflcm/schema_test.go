@@ -206,7 +206,7 @@ func readBack(t *testing.T, text []byte, into any) {
 	again, err := vnflcm.RevealJSON(into)
 	must(t, err)
 	if diff := cmp.Diff(treeOf(t, text), treeOf(t, again)); diff != "" {
-		t.Errorf("a document and what it was read as:\n%s", diff)
+		t.Errorf("a document before and after decoding and encoding:\n%s", diff)
 	}
 }
 

@@ -124,16 +124,16 @@ func TestSecretsAreNowhere(t *testing.T) {
 				"stored in it": x.stored()}
 			for where, text := range outputs {
 				if !strings.Contains(text, "***") && where != "stored in it" {
-					t.Errorf("%s: nothing is masked in it: the test has lost its way: %.200s", where, text)
+					t.Errorf("%s: contains no mask, so the test does not check it: %.200s", where, text)
 				}
 				for place, canary := range planted {
 					for _, form := range []string{canary, jsonText(canary)[1 : len(jsonText(canary))-1], strconv.Quote(canary), url.QueryEscape(canary)} {
 						if i := strings.Index(text, form); i >= 0 {
-							t.Errorf("%s: the canary of %q is in it: %.200s", where, place, text[i:])
+							t.Errorf("%s: contains the canary of %q: %.200s", where, place, text[i:])
 						}
 					}
 					if strings.Contains(text, place+"-canary") {
-						t.Errorf("%s: a part of the canary of %q is in it", where, place)
+						t.Errorf("%s: contains a part of the canary of %q", where, place)
 					}
 				}
 			}

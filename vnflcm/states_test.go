@@ -246,7 +246,7 @@ func TestOneOperationAtATime(t *testing.T) {
 			leases, err := x.cfg.Store.List(t.Context(), store.Query{Kind: "claim"})
 			must(t, err)
 			if len(operations.Items) != 2 || len(leases) != 0 {
-				t.Errorf("%d operations and %d leases are there, want 2 and 0", len(operations.Items), len(leases))
+				t.Errorf("%d operations and %d leases, want 2 and 0", len(operations.Items), len(leases))
 			}
 		})
 	}

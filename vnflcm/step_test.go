@@ -115,7 +115,7 @@ func TestStepRevProbeAndDamagedEntry(t *testing.T) {
 			again := len(calls)
 			x.inHook(opID, hook(c.rev)) // the new entry has replaced the old one
 			if len(calls) != again {
-				t.Errorf("the third time it called %v", calls[again:])
+				t.Errorf("calls in the third run: %v", calls[again:])
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func (d *mortals) live(done func(m *vnflcm.Manager) bool) (died bool) {
 			d.deaths++
 			return true
 		case <-timeout:
-			d.t.Fatal("the process neither dies nor ends its work")
+			d.t.Fatal("the process neither dies nor ends all operations")
 		case <-time.After(10 * time.Millisecond):
 			if done(m) {
 				return false
@@ -150,7 +150,7 @@ func TestDeadlyOperation(t *testing.T) {
 					wantIs(t, err, vnflcm.ErrProcessEnded)
 					for _, want := range []string{"4 times", "in step join worker-0 of instantiate_end", "retry the operation, roll it back or fail it", "The last process was "} {
 						if !strings.Contains(occ.Error.Detail, want) {
-							t.Errorf("the detail does not say %q:\n%s", want, occ.Error.Detail)
+							t.Errorf("the detail does not contain %q:\n%s", want, occ.Error.Detail)
 						}
 					}
 					if len(occ.Error.Steps) != 1 || occ.Error.Steps[0].Step != "join" || occ.Error.Steps[0].On != "worker-0" {

@@ -253,7 +253,7 @@ func runScript(t *testing.T, env []string, args ...string) (stdout, calls, root 
 	t.Helper()
 	bash, lookErr := exec.LookPath("bash")
 	if lookErr != nil {
-		t.Skip("there is no bash on this machine to run the script with")
+		t.Skip("this machine has no bash, which the script needs")
 	}
 	root = t.TempDir()
 	bin := filepath.Join(root, "bin")

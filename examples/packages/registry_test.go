@@ -169,7 +169,7 @@ func TestRegistryOnTheSandbox(t *testing.T) {
 				}
 			}
 			if left := v.done(v.Terminate(t.Context(), v.id, terminate)); len(left) > 0 || len(v.world.Volumes()) > 0 {
-				t.Errorf("left: %v, %v", left, v.world.Volumes())
+				t.Errorf("remaining machines and volumes: %v, %v", left, v.world.Volumes())
 			}
 		})
 	}

@@ -115,7 +115,7 @@ func TestKilledAnywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := first.Wait(); err == nil {
-				t.Errorf("exit code 0 although it was cut short:\n%s", said.String())
+				t.Errorf("exit code 0 although the program was interrupted:\n%s", said.String())
 			}
 			checkPrivate(t, state)
 			out, err := run(t, args...)
@@ -227,7 +227,7 @@ func awaitFile(t *testing.T, name string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s never came", name)
+			t.Fatalf("the file %s was not created within a minute", name)
 		}
 	}
 }

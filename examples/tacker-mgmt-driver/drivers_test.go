@@ -117,7 +117,7 @@ func TestKubespray(t *testing.T) {
 	want(first, "healing the VNF")
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	if err := run(t.Context(), l.data, "", []string{"vim", l.id}, nil, &bytes.Buffer{}); !errors.Is(err, vnflcm.ErrNotFound) {
-		t.Errorf("the VIM of a cluster that is gone: error %v", err)
+		t.Errorf("the VIM of a terminated cluster: error %v", err)
 	}
 }
 

@@ -193,7 +193,7 @@ func TestLife(t *testing.T) {
 	two := l.nodes()
 	for _, n := range first {
 		if two[n.Name] != n.Machine {
-			t.Errorf("node %s was made again", n.Name)
+			t.Errorf("node %s was created again", n.Name)
 		}
 	}
 	if len(two) != 2 {
@@ -212,7 +212,7 @@ func TestLife(t *testing.T) {
 	l.showsVIM()
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	if err := run(t.Context(), l.data, "", []string{"vim", l.id}, nil, &bytes.Buffer{}); !errors.Is(err, vnflcm.ErrNotFound) {
-		t.Errorf("the VIM of a cluster that is gone: error %v", err)
+		t.Errorf("the VIM of a terminated cluster: error %v", err)
 	}
 }
 

@@ -24,7 +24,7 @@ const said = `{"operation": "heal_end", "request": {}, "tmp_csar_dir": "DIR", "g
 func TestScript(t *testing.T) {
 	t.Parallel()
 	if tackertest.Python() == "" {
-		t.Skip("there is no python3")
+		t.Skip("python3 is missing")
 	}
 	if os.Getenv(tackertest.TackerEnv) == "" {
 		t.Logf("%s names no checkout of Tacker: the conductor is imitated", tackertest.TackerEnv)

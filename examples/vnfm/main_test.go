@@ -385,7 +385,7 @@ func TestReadableKey(t *testing.T) {
 	}
 	must(t, os.Chmod(made, 0o644)) //nolint:gosec // the mode that must be refused
 	if _, err := begin(""); err == nil || !strings.Contains(err.Error(), "chmod o-rwx "+made) {
-		t.Errorf("the key that the program has made is read: %v", err)
+		t.Errorf("the program accepts its readable key: %v", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func identifiedClients(t *testing.T, d *deployment) {
 	north, south, nfvo := d.as(p, client{token: d.token(nil)}), d.as(p, d.ca.client("south")), d.as(p, d.ca.client("nfvo"))
 	d.refusals(p)
 	if left := nfvo.list("vnf_instances"); len(left) != 0 {
-		t.Errorf("clients that were refused have made %v", left)
+		t.Errorf("refused clients have created %v", left)
 	}
 	d.as(p, client{}).send("GET", strings.TrimSuffix(p.api, "/vnflcm/v2")+"/readyz", nil, 200)
 	t.Run("lives", func(t *testing.T) {

@@ -107,7 +107,7 @@ func (c *tackerClient) latest(instance string) (id, uri string) {
 	defer func() { _ = response.Body.Close() }()
 	must(c.t, json.NewDecoder(response.Body).Decode(&list))
 	if len(list) == 0 {
-		c.t.Fatal("there is no operation")
+		c.t.Fatal("the instance has no operation")
 	}
 	id = list[len(list)-1].ID
 	return id, c.api + "/vnf_lcm_op_occs/" + id
@@ -263,7 +263,7 @@ func (c *tackerClient) worker(instance string) string {
 			return fmt.Sprint(v["id"])
 		}
 	}
-	c.t.Fatal("there is no worker")
+	c.t.Fatal("the instance has no worker")
 	return ""
 }
 

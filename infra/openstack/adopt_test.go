@@ -88,11 +88,11 @@ func TestAdopt(t *testing.T) {
 			}
 			l.must(l.heal("true"))
 			if l.stacks[foreignName] != nil || l.stacks[openstack.StackName(l.id)] == nil {
-				t.Errorf("after a new stack was made there are %v", l.stacks)
+				t.Errorf("stacks after the creation of a new stack: %v", l.stacks)
 			}
 			l.must(l.terminate())
 			if len(l.stacks) > 0 {
-				t.Errorf("left: %v", l.stacks)
+				t.Errorf("remaining stacks: %v", l.stacks)
 			}
 		})
 	}

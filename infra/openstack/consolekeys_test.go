@@ -194,7 +194,7 @@ func TestConsoleKeysRefused(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if len(l.stacks) > 0 {
-				t.Error("a stack was made")
+				t.Error("a stack was created")
 			}
 		})
 	}

@@ -339,7 +339,7 @@ func TestFailures(t *testing.T) {
 	l.failures = append(l.failures[:0:0], failure{"DELETE", "port in use"}, failure{"UPDATE", "Quota exceeded"})
 	l.must(opID, l.Retry(t.Context(), opID))
 	if l.stacks[openstack.StackName(l.id)].ID == first {
-		t.Error("the stack that failed was not made anew")
+		t.Error("the failed stack was not created again")
 	}
 	before := l.servers()
 	opID, err = l.scale(vnflcm.ScaleOut, 1)
@@ -708,7 +708,7 @@ func TestFaultyRequests(t *testing.T) {
 				}
 			}
 			if len(l.stacks) != 0 {
-				t.Error("something was made")
+				t.Error("a stack was created")
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func FuzzConsoleLog(f *testing.F) {
 			t.Errorf("%q: %v, %q, %q", found, err, options, rest)
 		}
 		if again := hostKeyIn(keysBegin + "\n" + found + "\n" + keysEnd); err == nil && !strings.Contains(again, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(read)))) {
-			t.Errorf("%q is not read again: %q", found, again)
+			t.Errorf("the key %q is read from a log as %q", found, again)
 		}
 	})
 }

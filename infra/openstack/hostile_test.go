@@ -56,7 +56,7 @@ func TestHostileParameters(t *testing.T) {
 				t.Errorf("the parameter is %q", got.login)
 			}
 			if diff := cmp.Diff([]any{tame.template, tame.files}, []any{got.template, got.files}); diff != "" {
-				t.Errorf("the template or its files are others:\n%s", diff)
+				t.Errorf("the template or its files have changed:\n%s", diff)
 			}
 		})
 	}

@@ -100,7 +100,7 @@ func TestMadeHostKeys(t *testing.T) {
 	again := check(l.must(l.heal("true")))
 	for vdu := range first {
 		if first[vdu] == again[vdu] {
-			t.Errorf("the servers of %s have the same key as those of the stack before", vdu)
+			t.Errorf("the servers of %s have the same key as the servers of the former stack", vdu)
 		}
 	}
 	records, err := l.store.List(t.Context(), store.Query{})
@@ -112,7 +112,7 @@ func TestMadeHostKeys(t *testing.T) {
 	}
 	l.must(l.terminate())
 	if said := fmt.Sprint(l.said); strings.Contains(said, "PRIVATE KEY") {
-		t.Errorf("a private key was told: %s", said)
+		t.Errorf("a private key was reported: %s", said)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestSharedHostKey(t *testing.T) {
 		l.wantKeys(nil)
 		for vdu := range before {
 			if renewed := before[vdu] != after[vdu]; renewed != (vdu == "masterNode" && v.VduID == vdu) {
-				t.Errorf("after a heal of one %s the key of %s is another one: %t", v.VduID, vdu, renewed)
+				t.Errorf("after healing one %s the key of %s has changed: %t", v.VduID, vdu, renewed)
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func TestHostKeysParameterRefused(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if len(l.stacks) > 0 {
-				t.Error("a stack was made")
+				t.Error("a stack was created")
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func TestFaultyImages(t *testing.T) {
 		}
 	}
 	if len(l.stacks) != 0 || len(l.images) != 0 {
-		t.Error("something was made")
+		t.Error("a resource was created")
 	}
 }
 
@@ -111,7 +111,7 @@ func TestProtectedImage(t *testing.T) {
 	}
 	l.must(l.terminate())
 	if len(l.images) != 1 {
-		t.Error("the image is gone")
+		t.Error("the image was deleted")
 	}
 }
 

@@ -153,7 +153,7 @@ func TestPackageImages(t *testing.T) {
 			l.wantImage()
 			l.must(l.terminate())
 			if len(l.images) != 2 || l.uploads() != 1 {
-				t.Errorf("%d images are there, %d uploads", len(l.images), l.uploads())
+				t.Errorf("%d images, %d uploads", len(l.images), l.uploads())
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestDefaultUserData(t *testing.T) {
 		t.Error(diff)
 	}
 	if strings.Contains(def.Template.Text(), "OS::Neutron::Net") {
-		t.Error("the managed link is made")
+		t.Error("the stack creates the externally managed link")
 	}
 }
 

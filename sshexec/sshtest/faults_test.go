@@ -31,7 +31,7 @@ func stalls(t *testing.T, h *sshtest.Host, f sshtest.Faults, fn func() error) {
 	go func() { done <- fn() }()
 	select {
 	case err := <-done:
-		t.Fatalf("it did not stall: %v", err)
+		t.Fatalf("the operation did not stall: %v", err)
 	case <-time.After(shortly):
 	}
 	h.SetFaults(sshtest.Faults{})
@@ -85,7 +85,7 @@ func TestStallsEnd(t *testing.T) {
 				go func() { done <- speak(conn) }()
 				select {
 				case err := <-done:
-					t.Fatalf("it did not stall: %v", err)
+					t.Fatalf("the operation did not stall: %v", err)
 				case <-time.After(shortly):
 				}
 				if by == "client" {

@@ -60,7 +60,7 @@ func TestUnexpectedCommandFailsTheTest(t *testing.T) {
 	}
 	run(t, h, "command -v helm", "")
 	if f.count.Load() != 1 {
-		t.Error("looking for a program counts as running it")
+		t.Error("searching for a program counts as a run")
 	}
 }
 

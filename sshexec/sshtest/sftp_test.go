@@ -83,7 +83,7 @@ func TestTransfers(t *testing.T) {
 			}
 			var got bytes.Buffer
 			if _, err := f.WriteTo(&got); err != nil || !bytes.Equal(got.Bytes(), content) {
-				t.Errorf("%s %s: %d bytes came back, %v", name, tt.command, got.Len(), err)
+				t.Errorf("%s %s: read %d bytes, %v", name, tt.command, got.Len(), err)
 			}
 			_ = f.Close()
 			if out, _ := run(t, h, "stat -c '%U %G %u' "+tt.path, ""); out != tt.owner+"\n" {

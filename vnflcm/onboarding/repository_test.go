@@ -202,7 +202,7 @@ func TestContent(t *testing.T) {
 		must(t, err)
 		p.remove(t, "south", second.ID)
 		if list := files(t, s.dir); len(list) != 0 {
-			t.Errorf("without packages there are the files %q", list)
+			t.Errorf("files without packages: %q", list)
 		}
 		got, err := io.ReadAll(c)
 		must(t, errors.Join(err, c.Close()))
@@ -454,7 +454,7 @@ func TestMaxPackages(t *testing.T) {
 		page, err := p.List(t.Context(), "north", "", 0)
 		must(t, err)
 		if created.Load() != 5 || refused.Load() != 5 || len(page.Items) != 5 {
-			t.Fatalf("%d packages were created and %d refused, there are %d, want 5", created.Load(), refused.Load(), len(page.Items))
+			t.Fatalf("%d packages were created, %d were refused, %d exist, want 5", created.Load(), refused.Load(), len(page.Items))
 		}
 		p.create(t, "south")
 		p.create(t, "")

@@ -387,11 +387,11 @@ func TestNegotiation(t *testing.T) {
 		x.send("POST", list, create, want, "Content-Type", media)
 	}
 	if a := x.send("POST", list, create, 415, "Content-Encoding", "gzip"); a.Header.Get("Accept") == "" {
-		t.Error("no Accept header says what is supported")
+		t.Error("the answer lacks the header Accept with the supported types")
 	}
 	uri := x.create("v1")
 	if a := x.send("PATCH", uri, `{}`, 415, "Content-Type", "application/json-patch+json"); a.Header.Get("Accept-Patch") == "" {
-		t.Error("no Accept-Patch header says what is supported")
+		t.Error("the answer lacks the header Accept-Patch with the supported types")
 	}
 	rooted := newVNFM(t, nil, sol003.Options{APIRoot: "https://vnfm.example.com/north/"})
 	a := rooted.send("POST", list, create, 201)
@@ -745,7 +745,7 @@ func TestWarning(t *testing.T) {
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	if _, err := sol003.NewHandler(nil, sol003.Options{}); err == nil {
-		t.Error("a handler for everyone was made by mistake")
+		t.Error("NewHandler returned a handler without authorization")
 	}
 	x := newVNFM(t, nil, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		switch r.Header.Get("Authorization") {

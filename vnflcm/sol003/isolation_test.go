@@ -337,7 +337,7 @@ func TestIsolation(t *testing.T) {
 	}
 	for _, o := range []*own{x.a, x.b} {
 		if diff := cmp.Diff(o.documents, x.read(o)); diff != "" {
-			t.Errorf("what belongs to %s has changed:\n%s", o.tenant, diff)
+			t.Errorf("resources of %s have changed:\n%s", o.tenant, diff)
 		}
 	}
 }

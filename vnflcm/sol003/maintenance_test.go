@@ -102,7 +102,7 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := x.Certificates(t.Context(), id); err == nil {
-		t.Fatal("the toy reads all of its certificates")
+		t.Fatal("the toy driver reads all certificates, but the test needs one that fails")
 	}
 	got := x.send("GET", uri, "", 200, "X-Tenant", "a").object()
 	list, _ := got["certificates"].([]any)

@@ -91,7 +91,7 @@ func (c mortal) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 func TestVNFMProcess(t *testing.T) {
 	dir, when := os.Getenv(killedDir), os.Getenv(killedWhen)
 	if dir == "" {
-		t.Skip("it is a part of TestNotificationsOfKilledVNFM")
+		t.Skip("only TestNotificationsOfKilledVNFM runs this test")
 	}
 	die := func() {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -163,7 +163,7 @@ func TestNotificationsOfKilledVNFM(t *testing.T) {
 		})
 		err := process.Wait()
 		if status := process.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || ctx.Err() != nil {
-			t.Fatalf("the VNFM was not killed when it was to be, %s: %v\n%s", when, err, output.String())
+			t.Fatalf("the VNFM was not killed at the moment %q: %v\n%s", when, err, output.String())
 		}
 		cancel()
 	}
@@ -219,7 +219,7 @@ func checkStates(t *testing.T, m *vnflcm.Manager, changes []vnflcm.ChangeEntry) 
 	for id, state := range last {
 		occ, err := m.Operation(t.Context(), id)
 		if err == nil && occ.OperationState != state {
-			t.Errorf("the %s %s is %s, its last change says %s", occ.Operation, id, occ.OperationState, state)
+			t.Errorf("the %s %s is %s, its last change has the state %s", occ.Operation, id, occ.OperationState, state)
 		}
 		seen[state] = true
 	}

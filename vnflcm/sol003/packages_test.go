@@ -357,7 +357,7 @@ func TestPackageLists(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{onboarded}, read("/vnfpkgm/v2/onboarded_vnf_packages")); diff != "" {
-		t.Errorf("the onboarded ones:\n%s", diff)
+		t.Errorf("onboarded packages:\n%s", diff)
 	}
 	if page := x.send("GET", pkgs1+"?all_records=yes", "", 200); len(page.ids()) != 5 || page.Header.Get("Link") != "" {
 		t.Errorf("all records: %v %s", page.ids(), page.Header.Get("Link"))

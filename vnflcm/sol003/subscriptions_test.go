@@ -194,7 +194,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("the document:\n%s", diff)
 		}
 		if again := x.send("POST", base, body, 303).Header.Get("Location"); again != uri {
-			t.Errorf("the same request: %s, not %s", again, uri)
+			t.Errorf("the same request returned %s, want %s", again, uri)
 		}
 		other := x.subscribe(api, strings.Replace(body, canary, "other"+canary, 1))
 		mine := x.send("POST", base, body, 201, "X-Tenant", "a").Header.Get("Location")
@@ -381,7 +381,7 @@ func TestNotifications(t *testing.T) {
 	x.create("v1")
 	one.told(t, len(want)+1)
 	if got := short.told(t, len(want)); len(got) > len(want) {
-		t.Errorf("told after the end of the subscription: %v", got[len(want):])
+		t.Errorf("notifications after the end of the subscription: %v", got[len(want):])
 	}
 }
 
@@ -605,6 +605,6 @@ func TestNotifiersShareTheWork(t *testing.T) {
 	second.create("v1")
 	other.told(t, 5)
 	if got := nfvo.told(t, 4); len(got) != 4 { // without the request that Close interrupts, which is repeated
-		t.Errorf("told after the end of the subscription: %v", got)
+		t.Errorf("notifications after the end of the subscription: %v", got)
 	}
 }

@@ -111,7 +111,7 @@ func TestStalledDownload(t *testing.T) {
 	select {
 	case reason := <-ended:
 		if reason == nil {
-			t.Error("the answer was sent, although the client does not read: it is too small for this test")
+			t.Error("the answer was sent although the client does not read: the package is too small for this test")
 		}
 	case <-time.After(patience):
 		t.Fatal("the server still waits for the client")

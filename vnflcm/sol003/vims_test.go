@@ -183,7 +183,7 @@ func TestVIMsOfTenants(t *testing.T) {
 		t.Errorf("the VIM is no default: %v", own)
 	}
 	if owners := vimOf(x.send("GET", uri, "", 200, "X-Tenant", "a")); owners["is_default"] != false {
-		t.Error("a tenant has changed the default of another one")
+		t.Error("a tenant has changed the default of another tenant")
 	}
 	x.send("PUT", uri, `{"vim":{"share":"all"}}`, 200, "X-Tenant", "a")
 	x.send("GET", uri, "", 200, "X-Tenant", "c")
