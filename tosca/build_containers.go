@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -55,7 +56,7 @@ func (b *flavourBuilder) buildContainers() {
 func (b *flavourBuilder) buildMCIOPs() {
 	for _, n := range b.topo.of(typeMCIOP) {
 		b := b.at(n)
-		p := MCIOP{ID: n.id, VDUs: b.targets(n, "associatedVdu"), Artifacts: b.artifacts(n), Pos: n.pos}
+		p := MCIOP{ID: n.id, VDUs: b.targets(n, "associatedVdu"), DependsOn: b.dependencies(n), Artifacts: b.artifacts(n), Pos: n.pos}
 		slices.Sort(p.VDUs)
 		for _, key := range slices.Sorted(maps.Keys(p.Artifacts)) {
 			if a := p.Artifacts[key]; b.topo.types.Is(grammar.ArtifactTypes, a.Type, typeHelmChart) {
@@ -69,5 +70,32 @@ func (b *flavourBuilder) buildMCIOPs() {
 			}
 		}
 		b.MCIOPs = append(b.MCIOPs, p)
+	}
+	b.orderMCIOPs()
+}
+
+// dependencies lists the MCIOPs that a template depends on. A dependency on another node is no order of deployment.
+func (b *flavourBuilder) dependencies(n template) []string {
+	return slices.DeleteFunc(b.targets(n, "dependency"), func(id string) bool {
+		return !b.topo.types.Is(grammar.NodeTypes, b.topo.byID[id].kind, typeMCIOP)
+	})
+}
+
+// orderMCIOPs sorts the MCIOPs by their place in the descriptor, and each one after those that it depends on.
+func (b *flavourBuilder) orderMCIOPs() {
+	left := b.MCIOPs
+	slices.SortStableFunc(left, func(x, y MCIOP) int { return cmp.Or(x.Pos.Line-y.Pos.Line, x.Pos.Column-y.Pos.Column) })
+	b.MCIOPs = nil
+	deployed := func(id string) bool { return slices.ContainsFunc(b.MCIOPs, func(p MCIOP) bool { return p.ID == id }) }
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(p MCIOP) bool {
+			return !slices.ContainsFunc(p.DependsOn, func(id string) bool { return !deployed(id) })
+		})
+		if next < 0 {
+			b.report.Errorf(left[0].Pos, problem.DependencyCycle, "the MCIOP %s depends on itself, through %q", left[0].ID, left[0].DependsOn)
+			next = 0
+		}
+		b.MCIOPs = append(b.MCIOPs, left[next])
+		left = slices.Delete(slices.Clone(left), next, next+1)
 	}
 }

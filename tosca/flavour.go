@@ -5,7 +5,7 @@ import "github.com/vnfkit/vnfkit/tosca/problem"
 // Flavour is one deployment flavour (DF) of a VNF: a topology template whose substitution mappings state a flavour_id, or the
 // topology of a VNFD that has only one.
 //
-// All lists are sorted by ID, so that equal packages have equal models.
+// All lists but MCIOPs are sorted by ID, so that equal packages have equal models.
 type Flavour struct {
 	// ID is flavour_id, "default" if the VNFD does not state it.
 	ID string
@@ -16,8 +16,9 @@ type Flavour struct {
 	VDUs []VDU
 	// Containers are the Vdu.OsContainer node templates that VDUs are made of.
 	Containers []Container
-	// MCIOPs are the Mciop node templates: the packages from which the managed
-	// container infrastructure objects of VDUs are made.
+	// MCIOPs are the Mciop node templates: the packages from which the managed container infrastructure objects of VDUs
+	// are made. They are in the order of deployment: each one after those that it depends on, otherwise as in the
+	// descriptor.
 	MCIOPs []MCIOP
 	// CPs are the VduCp node templates, including sub-ports (VduSubCp).
 	CPs []ConnectionPoint

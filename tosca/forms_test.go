@@ -2,6 +2,7 @@ package tosca_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -143,5 +144,36 @@ artifact_types:
 	}
 	if v.Flavours[0].VDU("VDU").Image != nil || v.Flavours[0].VDU("NONE") != nil {
 		t.Error("a VDU without an image has an image, or VDU returns an unknown VDU")
+	}
+}
+
+// TestOrderOfMCIOPs: MCIOPs are deployed in the order of the descriptor, and after those that they depend on.
+func TestOrderOfMCIOPs(t *testing.T) {
+	head := strings.Replace(head, "1_2\n", "1_3\nimports: [etsi_nfv_sol001_vnfd_types.yaml]\n", 1)
+	const pod = "    pod: {type: tosca.nodes.nfv.Vdu.OsContainerDeployableUnit}\n"
+	mciop := func(name, more string) string {
+		return "    " + name + ": {type: tosca.nodes.nfv.Mciop, requirements: [associatedVdu: pod" + more + "]}\n"
+	}
+	for _, c := range []struct {
+		name, yaml string
+		want       []string
+	}{
+		{"as written", mciop("web", "") + mciop("db", "") + mciop("api", ""), []string{"web", "db", "api"}},
+		{"a dependency", mciop("web", ", dependency: api") + mciop("api", ", dependency: {node: db}") + mciop("db", "") + mciop("a", ""), []string{"db", "api", "web", "a"}},
+		{"a dependency on another node", mciop("web", ", dependency: pod") + mciop("db", ""), []string{"web", "db"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got []string
+			for _, p := range vnfd(t, fstest.MapFS{"v.yaml": file(head + pod + c.yaml)}).Flavours[0].MCIOPs {
+				got = append(got, p.ID)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	circle := found(t, fstest.MapFS{"v.yaml": file(head + pod + mciop("web", ", dependency: db") + mciop("db", ", dependency: web"))})
+	if diff := cmp.Diff([]string{"v.yaml:8:5 vnfd.dependency-cycle"}, circle); diff != "" {
+		t.Errorf("a circle:\n%s", diff)
 	}
 }

@@ -124,6 +124,8 @@ type MCIOP struct {
 	ID string
 	// VDUs are the IDs of the VDUs whose objects the MCIOP creates (associatedVdu).
 	VDUs []string
+	// DependsOn are the IDs of the MCIOPs that are deployed before (requirement dependency, SOL001 v5.4.1 6.8.14.7).
+	DependsOn []string
 	// Chart is the path of its Helm chart as the VNFD writes it, for
 	// Package.Artifact; "" when it has none.
 	Chart string

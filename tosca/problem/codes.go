@@ -164,6 +164,8 @@ const (
 	// UnknownNode: a node template, or group, that is named does not exist.
 	// A warning in the substitution mappings.
 	UnknownNode Code = "vnfd.unknown-node"
+	// DependencyCycle: MCIOPs depend on each other, so that none can be deployed first.
+	DependencyCycle Code = "vnfd.dependency-cycle"
 	// UnknownAspect: a scaling aspect that is named does not exist.
 	UnknownAspect Code = "vnfd.unknown-aspect"
 	// UnknownDelta: a delta named by a step does not exist. A warning.
