@@ -42,11 +42,18 @@ func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource strin
 	if err != nil {
 		return vnflcm.Adopted{}, err
 	}
+	if w.vdus, err = w.findVDUs(ctx); err != nil {
+		return vnflcm.Adopted{}, err
+	}
 	for _, r := range w.adopted.Managers {
 		op.Warn(ctx, fightsBack(r))
 	}
+	state := map[string]any{adoptedKey: w.adopted, objectsKey: unique(refs)}
+	if w.vdus != nil {
+		state[vdusKey] = w.vdus
+	}
 	found, err := w.resources(ctx, refs)
-	return vnflcm.Adopted{Resources: found, Levels: shownLevels(op, found.VNFCs), State: map[string]any{adoptedKey: w.adopted, objectsKey: unique(refs)}}, err
+	return vnflcm.Adopted{Resources: found, Levels: shownLevels(op, found.VNFCs), State: state}, err
 }
 
 // adoptReleases returns the objects of the releases.

@@ -25,7 +25,8 @@ type design struct {
 // release is a chart that is installed under a name.
 type release struct {
 	name       string
-	path       string // of its attributes, for faults
+	path       string   // of its attributes, for faults
+	vdus       []string // that the VNFD associates with the MCIOP; empty: the release is not of an MCIOP
 	chart      source
 	valueFiles []string
 	set        []string // Helm's grammar

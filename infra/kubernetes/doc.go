@@ -29,9 +29,11 @@
 //
 // # VNFCs
 //
-// The VNFCs are the pods. The VDU of a pod is found by vdu_mapping (the workload's kind and name), else by the pod's label
-// vnfkit.io/vdu or app.kubernetes.io/component (id or name of the VDU), else by its workload's name: the name of the VDU, with
-// or without "-" and the release. If the flavour has one VDU, all pods belong to it. The driver warns of pods without a VDU.
+// The VNFCs are the pods. Before anything is made, the workload of each VDU is found in the rendered charts or the manifests: by
+// vdu_mapping (the workload's kind and name), else by mcio_identification_data of the VNFD, else by the id or name of the VDU in
+// the workload's name (alone, before or behind the release) or in labels (vnfkit.io/vdu, app.kubernetes.io/component,
+// app.kubernetes.io/name). A VDU that the request or the VNFD name without success is a fault; a workload or VDU that is
+// ambiguous is a warning. If only one VDU is possible, all pods belong to it. The driver warns of pods without a VDU.
 // When a pod is replaced, the new pod gets the id of the VNFC.
 //
 // Management drivers get Services of type NodePort and LoadBalancer as Operation.NodePorts.

@@ -121,7 +121,9 @@ type work struct {
 	cluster *kubeaccess.Cluster
 	objects *objects.Client
 	adopted adopted
-	helm    *helm // nil with manifests
+	helm    *helm         // nil with manifests
+	vdus    []vduWorkload // nil before an instantiation, and for instances that an earlier version of vnfkit has made
+	pulled  map[pulledChart][]byte
 	closers []func()
 }
 
@@ -149,15 +151,20 @@ func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *desi
 	if err != nil {
 		return nil, err
 	}
-	w := &work{Driver: d, op: op, design: design, cluster: cluster, objects: objects.New(cluster), adopted: adopted, closers: []func(){cluster.Close}}
+	w := &work{Driver: d, op: op, design: design, cluster: cluster, objects: objects.New(cluster), adopted: adopted, pulled: map[pulledChart][]byte{},
+		closers: []func(){cluster.Close}}
 	if design.namespace == "" {
 		design.namespace = cmp.Or(cluster.DefaultNamespace, "default")
 	}
 	if len(design.releases) > 0 {
-		if w.helm, err = d.openHelm(op, cluster); err != nil {
-			w.close()
-			return nil, err
-		}
+		w.helm, err = d.openHelm(op, cluster)
+	}
+	if err == nil {
+		err = w.readVDUs(ctx)
+	}
+	if err != nil {
+		w.close()
+		return nil, err
 	}
 	return w, nil
 }

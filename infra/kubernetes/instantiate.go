@@ -8,14 +8,17 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// Instantiate implements vnflcm.InfraDriver: it installs the charts, or applies the manifests, and waits until all
-// objects are ready.
+// Instantiate implements vnflcm.InfraDriver: it finds the workloads of the VDUs in the rendered charts or the manifests,
+// installs the charts or applies the manifests, and waits until all objects are ready.
 func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
 		return err
 	}
 	defer w.close()
+	if err := w.checkWorkloads(ctx); err != nil {
+		return err
+	}
 	if err := w.makeNamespace(ctx); err != nil {
 		return err
 	}

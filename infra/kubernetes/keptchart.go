@@ -38,6 +38,9 @@ type keptChart struct {
 	Archive []byte `json:"archive,omitempty"` // empty if it is too large
 }
 
+// pulledChart is the chart of a release in a version.
+type pulledChart struct{ release, version string }
+
 // chart returns the chart of a release: that of the package, else the archive that is kept with the instance. A chart of a
 // repository is pulled when none is kept, or when another client has upgraded the release, now, to another version.
 func (w *work) chart(ctx context.Context, r release, now *helmclient.Release) (helmclient.Chart, error) {
@@ -57,6 +60,9 @@ func (w *work) chart(ctx context.Context, r release, now *helmclient.Release) (h
 	archive := kept.Archive
 	if kept.Digest != "" {
 		archive = w.keptArchive(ctx, r, kept)
+	}
+	if archive == nil {
+		archive = w.pulled[pulledChart{r.name, kept.Version}]
 	}
 	if archive == nil {
 		var err error
@@ -108,6 +114,7 @@ func (w *work) pull(ctx context.Context, r release, version string) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", helmclient.ErrInvalidChart, err)
 	}
+	w.pulled[pulledChart{r.name, meta.Version}] = archive // it may be too large to be kept
 	kept := keptChart{Source: r.chart.String(), Version: meta.Version, Digest: digest(archive)}
 	switch {
 	case len(archive) <= maxSealedChart:

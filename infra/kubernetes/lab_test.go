@@ -49,7 +49,13 @@ type lab struct {
 
 func newLab(t *testing.T, kind string) *lab {
 	t.Helper()
-	l := &lab{t: t, cluster: cnftest.Start(t), files: shop(t), store: store.NewMemory(), dir: t.TempDir(), kind: kind}
+	return newLabOf(t, kind, shop(t))
+}
+
+// newLabOf makes a lab with another package, which has the same VNFD id.
+func newLabOf(t *testing.T, kind string, files fstest.MapFS) *lab {
+	t.Helper()
+	l := &lab{t: t, cluster: cnftest.Start(t), files: files, store: store.NewMemory(), dir: t.TempDir(), kind: kind}
 	l.packages = packages(l.files)
 	var err, err2, err3 error
 	l.dynamic, err = dynamic.NewForConfig(l.cluster.Config())

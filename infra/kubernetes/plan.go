@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
@@ -26,7 +27,9 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 	defer w.close()
 	switch op.Kind {
 	case vnflcm.OpInstantiate:
-		err = errors.Join(w.checkNames(ctx), w.checkManifests(ctx))
+		if err = errors.Join(w.checkNames(ctx), w.checkManifests(ctx)); err == nil {
+			err = w.planWorkloads(ctx)
+		}
 	case vnflcm.OpScale:
 		err = w.checkScale(ctx)
 	}
@@ -80,6 +83,20 @@ func (d *design) namePath(r release) string {
 	return "additionalParams." + r.path + ".helmreleasename"
 }
 
+// planWorkloads refuses a request whose VDUs have no workloads, if the rendering needs neither a machine nor a repository. Other
+// charts are rendered by the operation, before it makes anything.
+func (w *work) planWorkloads(ctx context.Context) error {
+	if _, cli, err := w.byCLI(w.op.VIM); w.helm != nil && (cli || err != nil) || slices.ContainsFunc(w.design.releases, func(r release) bool { return r.chart.file == "" }) {
+		return err
+	}
+	all, rendered, err := w.rendered(ctx)
+	if err != nil || !rendered {
+		return err
+	}
+	_, _, err = w.design.findVDUs(w.op.Flavour, all)
+	return err
+}
+
 // checkScale checks that the VDUs of the operation can be scaled.
 func (w *work) checkScale(ctx context.Context) error {
 	refs, err := w.storedObjects(ctx)
@@ -94,10 +111,24 @@ func (w *work) checkScale(ctx context.Context) error {
 		}
 		if _, ok := found[id]; !ok {
 			list = append(list, &vnflcm.ParamError{Path: "aspectId", Value: w.op.Scale.AspectID, Reason: fmt.Sprintf(
-				"VDU %s is neither counted by a value of a chart (helm_replica_values, helm_value_names) nor known as a workload (vdu_mapping, or a Deployment or StatefulSet named as the VDU)", id)})
+				"VDU %s is neither counted by a value of a chart (helm_replica_values, helm_value_names) nor known as one workload with replicas (%s)", id, w.knownAs(id))})
 		}
 	}
 	return errors.Join(list...)
+}
+
+// knownAs says which workloads a VDU has, for a message.
+func (w *work) knownAs(vduID string) string {
+	var names []string
+	for _, v := range w.vdus {
+		if v.VDU == vduID {
+			names = append(names, v.Workload.String())
+		}
+	}
+	if len(names) == 0 {
+		return "vdu_mapping names it, or mcio_identification_data of the VNFD, or its name or labels show the VDU"
+	}
+	return "but as " + strings.Join(names, ", ")
 }
 
 func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {

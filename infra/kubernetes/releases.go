@@ -54,23 +54,27 @@ func (w *work) install(ctx context.Context) error {
 	return vnflcm.Do(ctx, w.op, "install-releases", "", func(ctx context.Context) error {
 		var made []string
 		var all []objects.Ref
+		var found []workload
 		for i, r := range w.design.releases {
 			w.op.Report(ctx, fmt.Sprintf("release %s, %d of %d", r.name, i+1, len(w.design.releases)))
 			made = append(made, r.name)
 			err := w.installOne(ctx, r)
-			var refs []objects.Ref
+			var m objects.Manifest
 			if err == nil {
-				refs, err = w.refsOf(ctx, r.name)
+				m, err = w.manifestOf(ctx, w.named(r.name), 0)
 			}
 			if err != nil {
 				return w.undo(ctx, fmt.Errorf("release %s: %w", r.name, err), made)
 			}
-			all = append(all, refs...)
+			all, found = append(all, m.Refs...), append(found, workloadsOf(r.name, m.Placed(), "")...)
 			if r.wait && i < len(w.design.releases)-1 {
-				if err := w.awaitRelease(ctx, refs); err != nil {
+				if err := w.awaitRelease(ctx, m.Refs); err != nil {
 					return fmt.Errorf("release %s: %w", r.name, err)
 				}
 			}
+		}
+		if err := w.keepVDUs(ctx, found); err != nil {
+			return err
 		}
 		return w.op.State().Put(ctx, objectsKey, unique(all))
 	})

@@ -29,6 +29,7 @@ const (
 const (
 	labelVDU       = "vnfkit.io/vdu"
 	labelComponent = "app.kubernetes.io/component"
+	labelName      = "app.kubernetes.io/name"
 )
 
 // scalable are the kinds of workloads of VDUs that have a number of pods.
@@ -37,12 +38,25 @@ var scalable = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationC
 // running are the kinds of workloads whose pods can be VNFCs. Pods of Jobs end by themselves.
 var running = append([]string{"DaemonSet", "Pod"}, scalable...)
 
-// vduOf returns the VDU of a pod: by the mapping, else by labels, else by the name of its workload, else because there
-// is only one VDU. It returns "" if none of these applies.
+// vduOf returns the VDU of a pod: that of its workload. Of a pod that an operator has made, for a custom resource
+// of the VNF, it is shown by labels. It returns "" if no VDU is known.
 func (w *work) vduOf(p objects.Pod) string {
-	if id := w.vduOfWorkload(p.Top); id != "" {
-		return id
+	if w.vdus == nil {
+		return w.vduOfUnrecorded(p)
 	}
+	for _, v := range w.vdus {
+		if sameObject(v.Workload, p.Top) {
+			return v.VDU
+		}
+	}
+	if slices.Contains(running, p.Top.Kind) {
+		return ""
+	}
+	return w.vduOfLabels(p)
+}
+
+// vduOfLabels returns the VDU whose id or name is a label of a pod.
+func (w *work) vduOfLabels(p objects.Pod) string {
 	for _, label := range []string{labelVDU, labelComponent} {
 		for _, v := range w.op.Flavour.VDUs {
 			if text := p.Labels[label]; text != "" && (text == v.ID || text == v.Name) && w.design.vdus[v.ID].mapping.Name == "" {
@@ -50,53 +64,21 @@ func (w *work) vduOf(p objects.Pod) string {
 			}
 		}
 	}
-	if vdus := w.op.Flavour.VDUs; len(vdus) == 1 && w.design.vdus[vdus[0].ID].mapping.Name == "" && slices.Contains(running, p.Top.Kind) {
-		return vdus[0].ID
-	}
 	return ""
 }
 
-// vduOfWorkload returns the VDU of a workload by the mapping or by the rule of version 2 of Tacker's API: its name is
-// the VDU's property name, with or without "-" and the name of a release.
-func (w *work) vduOfWorkload(r objects.Ref) string {
-	for _, v := range w.op.Flavour.VDUs {
-		if m := w.design.vdus[v.ID].mapping; m.Name == r.Name && m.Kind == r.Kind {
-			return v.ID
-		}
-	}
-	for _, v := range w.op.Flavour.VDUs {
-		if w.design.vdus[v.ID].mapping.Name != "" || v.Name == "" || !slices.Contains(running, r.Kind) {
-			continue
-		}
-		rest, ok := strings.CutPrefix(r.Name, v.Name)
-		if ok && (rest == "" || rest[0] == '-' && w.design.has(rest[1:])) {
-			return v.ID
-		}
-	}
-	return ""
-}
-
-// workloads returns the workloads of VDUs that can be scaled, by VDU. If the name of a workload does not show its VDU,
-// the labels of its pods do.
+// workloads returns the workloads among refs whose replicas are the number of VNFCs of a VDU, by VDU.
 func (w *work) workloads(refs []objects.Ref) map[string]objects.Ref {
-	out := map[string]objects.Ref{}
-	var rest []objects.Ref
-	for _, r := range refs {
-		if m := w.vduOfWorkload(r); m != "" && (slices.Contains(scalable, r.Kind) || w.design.vdus[m].mapping.Name != "") {
-			out[m] = r
-		} else if slices.Contains(scalable, r.Kind) {
-			rest = append(rest, r)
-		}
+	if w.vdus == nil {
+		return w.unrecordedWorkloads(refs)
 	}
-	for _, v := range w.op.VNFCs { // found by the labels of their pods
-		for _, r := range rest {
-			if _, known := out[v.VDU]; !known && r.Kind == v.Metadata[metaKind] && r.Name == v.Metadata[metaWorkload] && r.Namespace == v.Metadata[metaNamespace] {
+	out := map[string]objects.Ref{}
+	for _, r := range refs {
+		for _, v := range w.vdus {
+			if v.Scaled && sameObject(v.Workload, r) {
 				out[v.VDU] = r
 			}
 		}
-	}
-	if vdus := w.op.Flavour.VDUs; len(vdus) == 1 && len(rest) == 1 && len(out) == 0 {
-		out[vdus[0].ID] = rest[0]
 	}
 	return out
 }
