@@ -47,6 +47,7 @@ func TestVIMLookup(t *testing.T) {
 		"unknown":             {named: vnflcm.VimConnections{{VimID: "vim9", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimId"}},
 		"wrong type":          {named: vnflcm.VimConnections{{VimID: "vim2", VimType: "other"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"charts":              {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "ETSINFV.HELM.V_3"}}, want: vnflcm.VimConnectionInfo{VimID: "vim4", VimType: "ETSINFV.HELM.V_3", Extra: params(t, `{"use_helm":"True"}`), FromOperator: true}},
+		"charts without mark": {named: vnflcm.VimConnections{{VimID: "vim6", VimType: "ETSINFV.HELM.V_3"}}, want: vnflcm.VimConnectionInfo{VimID: "vim6", VimType: "ETSINFV.HELM.V_3", FromOperator: true}},
 		"no charts":           {named: vnflcm.VimConnections{{VimID: "vim5", VimType: "ETSINFV.HELM.V_3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"charts, other type":  {named: vnflcm.VimConnections{{VimID: "vim4", VimType: "toy"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
 		"no driver":           {named: vnflcm.VimConnections{{VimID: "vim3"}}, faults: []string{"vimConnectionInfo[0].vimType"}},
@@ -57,6 +58,7 @@ func TestVIMLookup(t *testing.T) {
 			x := newToys(t, func(c *vnflcm.Config) { c.Infra["ETSINFV.HELM.V_3"] = c.Infra["toy"] })
 			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim4", VimType: "kubernetes", Extra: params(t, `{"use_helm":"True"}`)}))
 			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim5", VimType: "kubernetes", Extra: params(t, `{"use_helm":false}`)}))
+			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim6", VimType: "kubernetes"}))
 			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim2", VimType: "toy", AccessInfo: params(t, `{"username":"v2","region":"r"}`)}))
 			must(t, x.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim3", VimType: "cloudy"}))
 			var got vnflcm.VimConnectionInfo

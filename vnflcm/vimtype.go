@@ -11,7 +11,7 @@ var vimTypes = [][]string{
 
 // VIMTypeNames returns all names of a type of VIM, the one of Tacker's registry first: "openstack" and "ETSINFV.OPENSTACK_KEYSTONE.V_3" are
 // one type. A type that Tacker does not have has one name. "ETSINFV.HELM.V_3" is a separate type: in a request it also means a registered
-// VIM of the type kubernetes whose extra.use_helm is true.
+// VIM of the type kubernetes, unless its extra.use_helm is false.
 func VIMTypeNames(vimType string) []string {
 	for _, names := range vimTypes {
 		if slices.Contains(names, vimType) {
@@ -49,12 +49,12 @@ func (v VimConnectionInfo) as(vimType string) (VimConnectionInfo, bool) {
 // vimTypeHelm is the type of a VIM in requests for charts (version 2 of Tacker's API).
 const vimTypeHelm = "ETSINFV.HELM.V_3"
 
-// forCharts reports whether an entry of the type kubernetes is a VIM for charts. Tacker's registry has no type for them: it
-// marks the entry.
+// forCharts reports whether an entry of the type kubernetes may be named as a VIM for charts. Tacker's registry has no type for them:
+// it marks the entry. A cluster that an operation has registered has no mark.
 func (v VimConnectionInfo) forCharts() bool {
 	var extra struct {
-		UseHelm bool `json:"use_helm"`
+		UseHelm *bool `json:"use_helm"`
 	}
 	_, err := v.Extra.Decode(&extra)
-	return err == nil && extra.UseHelm && sameVIMType(v.VimType, "kubernetes")
+	return err == nil && (extra.UseHelm == nil || *extra.UseHelm) && sameVIMType(v.VimType, "kubernetes")
 }
