@@ -17,6 +17,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/infra/openstack"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -31,6 +32,7 @@ type config struct {
 	// Onboarding is the folder of packages that are onboarded at run time; default: none are.
 	Onboarding string         `yaml:"onboarding"`
 	Data       string         `yaml:"data"`     // folder of the database, the key and what Helm keeps
+	Helm       string         `yaml:"helm"`     // who runs Helm for CNFs: auto, cli or sdk. Default auto; with -sandbox sdk
 	Key        string         `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
 	Postgres   string         `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
 	Temporal   temporalConfig `yaml:"temporal"`
@@ -50,6 +52,17 @@ type config struct {
 	onSandbox     bool
 	migrates      bool // instead of serving
 	planMigration bool
+}
+
+// helmModes are the values of the setting helm.
+var helmModes = map[string]kubernetes.HelmMode{"": kubernetes.Auto, "auto": kubernetes.Auto, "cli": kubernetes.CLI, "sdk": kubernetes.SDK}
+
+// helmBy returns who runs Helm. Machines of the sandbox have no Helm that knows charts.
+func (c *config) helmBy() kubernetes.HelmMode {
+	if c.onSandbox {
+		return kubernetes.SDK
+	}
+	return helmModes[c.Helm]
 }
 
 type tlsConfig struct {
@@ -185,6 +198,9 @@ func (c *config) check() error {
 	wrong(c.Packages == "" && c.Onboarding == "", "packages", "is required: a folder of VNF packages, or onboarding")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")
+	_, knownHelm := helmModes[c.Helm]
+	wrong(!knownHelm, "helm", "must be auto, cli or sdk")
+	wrong(c.onSandbox && c.Helm == "cli", "helm", "cli needs the program helm on machines, which those of the sandbox lack")
 	c.checkSenders(wrong)
 	address, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && address.IsLoopback()

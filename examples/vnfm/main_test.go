@@ -68,9 +68,12 @@ func TestConfig(t *testing.T) {
 		"shared with a word": {"packages: p\ndata: d\nvims: [{id: a, type: openstack, share: none}]", nil, []string{"share must be all, or a list of tenants"}},
 		"many": {"listen: x\ntls: {certificate: c, clients: {CN=a: ''}}\ntokens: {issuer: i}\nvims: [{id: a}]", nil, []string{
 			"packages: ", "data: ", "listen: must be", "tls: needs both certificate and key", "tls: needs both client_ca and clients", "tokens: needs key_set", "vims[0]: needs id and type"}},
-		"networks":       {"packages: p\ndata: d\nallow: [10.0.0.0/8, 127.0.0.1, x]", nil, []string{`allow[1]: "127.0.0.1" must be a network`, `allow[2]: "x" must be a network`}},
-		"TLS and tokens": {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k}\ntokens: {key_set: s, issuer: i, audience: a}", nil, nil},
-		"certificates":   {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}", nil, nil},
+		"Helm":            {"packages: p\ndata: d\nhelm: cli", nil, nil},
+		"Helm of whom":    {"packages: p\ndata: d\nhelm: me", nil, []string{"helm: must be auto, cli or sdk"}},
+		"Helm of sandbox": {"helm: cli", []string{"-sandbox"}, []string{"helm: cli needs the program helm on machines"}},
+		"networks":        {"packages: p\ndata: d\nallow: [10.0.0.0/8, 127.0.0.1, x]", nil, []string{`allow[1]: "127.0.0.1" must be a network`, `allow[2]: "x" must be a network`}},
+		"TLS and tokens":  {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k}\ntokens: {key_set: s, issuer: i, audience: a}", nil, nil},
+		"certificates":    {"listen: 0.0.0.0:9890\npackages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}", nil, nil},
 		"roles": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: {tenant: north, role: reader}, CN=b: {role: admin}}}\n" +
 			"tokens: {key_set: s, issuer: i, audience: a, role_claim: r, roles: {x: operator}}", nil, nil},
 		"lacking roles": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: {tenant: north, role: root}, CN=b: south}}\n" +

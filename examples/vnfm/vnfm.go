@@ -247,7 +247,7 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 	connections.Dial, connections.DialTrusted = v.measured.commands.Dial(connections.Dial), v.measured.commands.Dial(connections.DialTrusted)
 	pool := sshexec.NewPool(connections)
 	v.atEnd(pool.Close)
-	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: dial, Allow: policy, Helm: helmBy(policy), Dir: filepath.Join(v.config.Data, "helm")})
+	clusters := kubernetes.New(kubernetes.Config{SSH: pool, Dial: dial, Allow: policy, Helm: linkHelm(policy), HelmBy: v.config.helmBy(), Dir: filepath.Join(v.config.Data, "helm")})
 	for _, kind := range []string{kubernetes.VimTypeV1, kubernetes.VimTypeV2, kubernetes.VimTypeHelm} {
 		c.Infra[kind] = clusters
 	}
@@ -267,8 +267,8 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 	return nil
 }
 
-// helmBy links Helm into the program.
-func helmBy(policy outbound.Policy) func(cluster *rest.Config, dir string) (helmclient.Client, error) {
+// linkHelm links Helm into the program.
+func linkHelm(policy outbound.Policy) func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 	transport := policy.Transport()
 	return func(cluster *rest.Config, dir string) (helmclient.Client, error) {
 		return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir, Transport: transport})

@@ -1,89 +1,32 @@
 package guides_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/tackertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 const cnfVNFD = "b1bb0ce7-0001-4fa7-95ed-4840d70a1177"
 
-// vdu of a CNF: its id, and the name of its workload.
-type vdu struct{ id, name string }
-
-// addCNF adds the package of a CNF with 1 to 3 pods of each VDU, whose aspects are named after the VDUs: vdu1_aspect for VDU1. hooks
-// are the hooks of the driver, which the VNFD names.
-func (l *lab) addCNF(files map[string]string, driver string, hooks []string, vdus ...vdu) {
+// addCNF adds the package of a CNF. hooks are the hooks of the driver, which the VNFD names.
+func (l *lab) addCNF(files map[string]string, driver string, hooks []string, vdus ...tackertest.VDU) {
 	l.t.Helper()
-	var templates, aspects, policies, interfaces strings.Builder
-	for _, v := range vdus {
-		aspect := strings.ToLower(v.id) + "_aspect"
-		fmt.Fprintf(&templates, "    %s:\n      type: tosca.nodes.nfv.Vdu.Compute\n      properties: {name: %s, description: pods, vdu_profile: {min_number_of_instances: 1, max_number_of_instances: 3}}\n", v.id, v.name)
-		fmt.Fprintf(&aspects, "            %s: {name: %[1]s, description: pods, max_scale_level: 2, step_deltas: [delta_1]}\n", aspect)
-		fmt.Fprintf(&policies, "    - %s_initial: {type: tosca.policies.nfv.VduInitialDelta, properties: {initial_delta: {number_of_instances: 1}}, targets: [%[1]s]}\n", v.id)
-		fmt.Fprintf(&policies, "    - %s_deltas: {type: tosca.policies.nfv.VduScalingAspectDeltas, properties: {aspect: %s, deltas: {delta_1: {number_of_instances: 1}}}, targets: [%[1]s]}\n", v.id, aspect)
-	}
-	for _, hook := range hooks {
-		fmt.Fprintf(&interfaces, "          %s: {implementation: %s}\n", hook, driver)
-	}
-	driverText := ""
-	if len(hooks) > 0 {
-		driverText = "      interfaces:\n        Vnflcm:\n" + interfaces.String() + "      artifacts: {" + driver + ": {type: tosca.artifacts.Implementation.Python, file: ../Scripts/driver.txt}}\n"
-	}
-	all := map[string]string{
-		"TOSCA-Metadata/TOSCA.meta": "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: vnfkit\nEntry-Definitions: Definitions/vnfd.yaml\n",
-		"Scripts/driver.txt":        "the driver is part of the VNFM\n",
-		"Definitions/vnfd.yaml": "tosca_definitions_version: tosca_simple_yaml_1_2\n" +
-			"imports: [etsi_nfv_sol001_common_types.yaml, etsi_nfv_sol001_vnfd_types.yaml]\n" +
-			"node_types: {company.VNF: {derived_from: tosca.nodes.nfv.VNF}}\n" +
-			"topology_template:\n  substitution_mappings: {node_type: company.VNF, properties: {flavour_id: simple}}\n  node_templates:\n    VNF:\n      type: company.VNF\n" +
-			"      properties: {descriptor_id: " + cnfVNFD + ", descriptor_version: '1.0', provider: Company, product_name: Sample VNF, software_version: '1.0', vnfm_info: ['0:vnfkit'], flavour_id: simple, flavour_description: pods}\n" +
-			driverText + templates.String() +
-			"  policies:\n    - aspects:\n        type: tosca.policies.nfv.ScalingAspects\n        properties:\n          aspects:\n" + aspects.String() + policies.String(),
-	}
-	for name, text := range with(all, files) {
-		name = filepath.Join(l.packages, "cnf", name)
-		must(l.t, os.MkdirAll(filepath.Dir(name), 0o700))
-		must(l.t, os.WriteFile(name, []byte(text), 0o600))
-	}
+	must(l.t, tackertest.CNF{VNFD: cnfVNFD, VDUs: vdus, Files: files, Driver: driver, Hooks: hooks}.Write(filepath.Join(l.packages, "cnf")))
 }
 
-// chart is an archive of a chart with a Deployment for each of the values that count pods. Their names end in the suffixes.
+// chart is an archive of a chart with a Deployment for each of the values that count pods.
 func chart(t *testing.T, name string, deployments map[string]string) string {
 	t.Helper()
-	files := map[string]string{
-		"Chart.yaml":  "apiVersion: v2\nname: " + name + "\nversion: 0.1.0\n",
-		"values.yaml": "replicaCount: 1\nreplicaCountVdu1: 1\nreplicaCountVdu2: 1\nservice: {type: ClusterIP, port: 80}\n",
-		"templates/service.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: '{{ .Release.Name }}'}\n" +
-			"spec: {type: '{{ .Values.service.type }}', selector: {release: '{{ .Release.Name }}'}, ports: [{port: {{ .Values.service.port }}}]}\n",
-	}
-	for workload, value := range deployments {
-		files["templates/"+value+".yaml"] = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: '" + workload + "'}\nspec:\n  replicas: {{ .Values." + value + " }}\n" +
-			"  selector: {matchLabels: {app: '" + workload + "'}}\n  template:\n    metadata: {labels: {app: '" + workload + "', release: '{{ .Release.Name }}'}}\n" +
-			"    spec: {containers: [{name: web, image: nginx}]}\n"
-	}
-	var out bytes.Buffer
-	packed := gzip.NewWriter(&out)
-	archive := tar.NewWriter(packed)
-	for file, text := range files {
-		must(t, archive.WriteHeader(&tar.Header{Name: name + "/" + file, Mode: 0o644, Size: int64(len(text))}))
-		_, err := archive.Write([]byte(text))
-		must(t, err)
-	}
-	must(t, archive.Close())
-	must(t, packed.Close())
-	return out.String()
+	archive, err := tackertest.Chart(name, deployments)
+	must(t, err)
+	return archive
 }
 
 // vim is the VIM that a cluster has become, as a merge patch of vimConnectionInfo of version 1.
@@ -109,7 +52,7 @@ func TestHelmV1(t *testing.T) {
 	_, clusterID := l.instantiated("v1", cluster, "helm_v1_cluster", proxy)
 	l.wantNodes(3, 1)
 
-	l.addCNF(map[string]string{"Files/kubernetes/localhelm-0.1.0.tgz": chart(t, "localhelm", map[string]string{"{{ .Release.Name }}-localhelm": "replicaCount"})}, "", nil, vdu{"VDU1", "vdu1-localhelm"})
+	l.addCNF(map[string]string{"Files/kubernetes/localhelm-0.1.0.tgz": chart(t, "localhelm", map[string]string{"{{ .Release.Name }}-localhelm": "replicaCount"})}, "", nil, tackertest.VDU{ID: "VDU1", Name: "vdu1-localhelm"})
 	uri, _ := l.instantiated("v1", cnfVNFD, "helm_v1_local", vim(clusterID)+"}")
 	l.wantPods(uri, "VDU1", 1)
 	l.run(uri+"/scale", []byte(`{"type":"SCALE_OUT","aspectId":"vdu1_aspect","numberOfSteps":"1"}`))
@@ -143,7 +86,7 @@ func TestHelmV2(t *testing.T) {
 	l.addVIM("05ef7ca5-7e32-4a6b-a03d-52f811f04496", "openstack")
 	_, clusterID := l.instantiated("v1", l.addPackage("k8s-cluster", script(t)), "kubeadm_v1_simple", proxy)
 	l.addCNF(map[string]string{"Files/kubernetes/test-chart-0.1.0.tgz": chart(t, "test-chart", map[string]string{"vdu1-{{ .Release.Name }}": "replicaCountVdu1", "vdu2-{{ .Release.Name }}": "replicaCountVdu2"})},
-		"", nil, vdu{"VDU1", "vdu1"}, vdu{"VDU2", "vdu2"})
+		"", nil, tackertest.VDU{ID: "VDU1", Name: "vdu1"}, tackertest.VDU{ID: "VDU2", Name: "vdu2"})
 	entry, err := l.manager.VIMs().Get(t.Context(), "", kubeadm.VIMID(clusterID)) // the guide registers it with use_helm
 	must(t, err)
 	useHelm, err := vnflcm.ParseParams([]byte(`{"use_helm":true}`))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/tackertest"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/registry"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -116,7 +117,7 @@ func TestKubespray(t *testing.T) {
 			"spec: {type: NodePort, selector: {app: nginx}, ports: [{port: 80, nodePort: 30422, name: http}, {port: 8080, nodePort: 32019, name: tcp}]}\n",
 		"Files/kubernetes/service_without_nodeport.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: nginx-service, namespace: kube-system}\n" +
 			"spec: {type: NodePort, selector: {app: nginx}, ports: [{port: 80}]}\n"}
-	l.addCNF(manifests, "mgmt-drivers-cnf-nodeport", []string{"instantiate_end", "terminate_end", "scale_start", "scale_end", "heal_start", "heal_end"}, vdu{"VDU1", "vdu1-simple"})
+	l.addCNF(manifests, "mgmt-drivers-cnf-nodeport", []string{"instantiate_end", "terminate_end", "scale_start", "scale_end", "heal_start", "heal_end"}, tackertest.VDU{ID: "VDU1", Name: "vdu1-simple"})
 	cnf, _ := l.instantiated("v1", cnfVNFD, "nodeport", vim(id)+fmt.Sprintf(`,"additionalParams":{"lcm-kubernetes-external-lb":{"external_lb_param":{"ssh_ip":%q}}}}`, address))
 	config := func() string {
 		t.Helper()

@@ -1,5 +1,5 @@
 // Package tackertest plays the conductor of OpenStack Tacker's version 2 API: a Manager makes the machines, and each hook of the VNF
-// gets what Tacker passes to a management driver script.
+// gets what Tacker passes to a management driver script. It also makes packages of CNFs as Tacker's guides have them.
 package tackertest
 
 import (
