@@ -4,26 +4,16 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
-
-const userAgent = "vnfkit"
-
-// requestTimeout is how long one answer may take: a webhook alone may take 30 s.
-const requestTimeout = 90 * time.Second
 
 // openPatience is how long Open tries to reach the cluster.
 const openPatience = 20 * time.Second
@@ -54,21 +44,13 @@ type ClusterFunc = func(ctx context.Context, vim vnflcm.VimConnectionInfo) (*res
 
 // Cluster is a Kubernetes cluster that is reached. It is safe for concurrent use.
 type Cluster struct {
-	// Config is for other clients, Helm for one. They share the connections, which Close ends.
-	Config *rest.Config
-	// Dynamic does not wait by itself when the server says later: see Do.
-	Dynamic dynamic.Interface
+	*Connection
+
 	// DefaultNamespace is the namespace that the VIM states for objects without one; "default" if it states none.
 	DefaultNamespace string
 
-	endpoint string // scheme and host, for errors
-	http     *http.Client
-	base     *http.Transport // nil if the program has given one
-	line     *line
 	patience time.Duration
 	waiting  func(ctx context.Context, reason error)
-	mu       sync.Mutex
-	kinds    map[schema.GroupVersion][]metav1.APIResource
 }
 
 // Open reaches the cluster and makes sure that it takes the credentials. It fails with the faults of Check, ErrAuth,
@@ -91,7 +73,7 @@ func Open(ctx context.Context, vim vnflcm.VimConnectionInfo, o Options) (*Cluste
 // identify fails unless a Kubernetes API answers: errors of later requests quote its answers.
 func (c *Cluster) identify(ctx context.Context) error {
 	var versions metav1.APIVersions
-	err := c.get(ctx, "/api", &versions)
+	err := c.decode(ctx, "/api", &versions)
 	if err == nil && versions.Kind != "APIVersions" {
 		err = &Error{Endpoint: c.endpoint, Message: "/api is not an answer of a Kubernetes API", kind: ErrUnreachable}
 	}
@@ -136,7 +118,7 @@ func (id *identity) cluster(o Options) (*Cluster, error) {
 	c := clusterAt(id.Endpoint, l, o)
 	c.DefaultNamespace = cmp.Or(id.Namespace, metav1.NamespaceDefault)
 	c.base = newTransport(l, id.tlsConfig())
-	return c, c.connect(&rest.Config{
+	return c, c.open(&rest.Config{
 		Host: id.Endpoint.String(), BearerToken: id.Token, Username: id.Username, Password: id.Password,
 		Transport: c.guard(id.Endpoint, c.base), UserAgent: userAgent,
 	})
@@ -144,32 +126,5 @@ func (id *identity) cluster(o Options) (*Cluster, error) {
 
 // clusterAt is a cluster that is not connected yet.
 func clusterAt(endpoint *url.URL, l *line, o Options) *Cluster {
-	return &Cluster{patience: cmp.Or(o.Patience, defaultPatience), waiting: o.Waiting, DefaultNamespace: metav1.NamespaceDefault, endpoint: endpoint.Scheme + "://" + endpoint.Host, line: l,
-		kinds: map[schema.GroupVersion][]metav1.APIResource{}}
-}
-
-// connect makes the clients. The Transport of config is guarded.
-func (c *Cluster) connect(config *rest.Config) (err error) {
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	// Typed clients prefer protobuf otherwise, which neither the sandbox nor all proxies and aggregated APIs support.
-	config.ContentConfig = rest.ContentConfig{ContentType: runtime.ContentTypeJSON}
-	c.Config = config
-	own := rest.CopyConfig(config)
-	own.Transport, own.Timeout = patient{config.Transport}, requestTimeout
-	if config.Timeout > 0 {
-		own.Timeout = min(config.Timeout, requestTimeout)
-	}
-	if c.http, err = rest.HTTPClientFor(own); err != nil {
-		return err
-	}
-	c.Dynamic, err = dynamic.NewForConfigAndClient(own, c.http)
-	return err
-}
-
-// Close ends all connections, also those of clients that were made with Config.
-func (c *Cluster) Close() {
-	if c.base != nil {
-		c.base.CloseIdleConnections()
-	}
-	c.line.close()
+	return &Cluster{Connection: newConnection(endpoint, l), DefaultNamespace: metav1.NamespaceDefault, patience: cmp.Or(o.Patience, defaultPatience), waiting: o.Waiting}
 }

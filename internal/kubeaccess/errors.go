@@ -49,7 +49,7 @@ func (e *Error) Unwrap() []error {
 }
 
 // broken sorts the error of a request that had no answer.
-func (c *Cluster) broken(err error) error {
+func (c *Connection) broken(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, errRedirect) {
 		return err
 	}
@@ -81,7 +81,7 @@ func distrusted(err error) bool {
 }
 
 // Explain adds a sentinel to an error of client-go, if one fits; it returns other errors unchanged.
-func (c *Cluster) Explain(err error) error {
+func (c *Connection) Explain(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
 	}

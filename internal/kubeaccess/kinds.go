@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 )
 
 // ErrNoKind says that the API server does not serve a kind. It may later, when its definition has been applied.
@@ -24,10 +24,19 @@ type Kind struct {
 	Scalable   bool // it has the subresource "scale"
 }
 
+// Kind asks the cluster for the resource of a kind, as Connection.Kind does, until it answers.
+func (c *Cluster) Kind(ctx context.Context, gvk schema.GroupVersionKind) (k Kind, err error) {
+	err = c.Do(ctx, func(ctx context.Context) (err error) {
+		k, err = c.Connection.Kind(ctx, gvk)
+		return err
+	})
+	return k, err
+}
+
 // Kind asks the cluster for the resource of a kind, and caches the answer. It asks only for the kind's group: an
 // aggregated API that does not answer does not affect other groups. The error is ErrNoKind if the cluster does not have
 // the kind.
-func (c *Cluster) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
+func (c *Connection) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	gv := gvk.GroupVersion()
 	c.mu.Lock()
 	known := c.kinds[gv]
@@ -45,7 +54,15 @@ func (c *Cluster) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Kind, 
 	if k, ok := kindIn(served, gvk); ok {
 		return k, nil
 	}
-	return Kind{}, fmt.Errorf("%s, %s: %w", gvk.GroupVersion(), gvk.Kind, ErrNoKind)
+	return Kind{}, fmt.Errorf("%w %s of %s", ErrNoKind, gvk.Kind, gv)
+}
+
+// Objects returns a client for the objects of a kind. The namespace has no effect on a kind without namespaces; "" stands for all.
+func (c *Connection) Objects(k Kind, namespace string) dynamic.ResourceInterface {
+	if !k.Namespaced {
+		return c.Dynamic.Resource(k.Resource)
+	}
+	return c.Dynamic.Resource(k.Resource).Namespace(namespace)
 }
 
 func kindIn(served []metav1.APIResource, gvk schema.GroupVersionKind) (k Kind, found bool) {
@@ -60,37 +77,24 @@ func kindIn(served []metav1.APIResource, gvk schema.GroupVersionKind) (k Kind, f
 	return k, found
 }
 
-func (c *Cluster) served(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
-	path := "/apis/" + gv.String()
+func (c *Connection) served(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	path := "/apis/" + url.PathEscape(gv.Group) + "/" + url.PathEscape(gv.Version)
 	if gv.Group == "" {
-		path = "/api/" + gv.Version
+		path = "/api/" + url.PathEscape(gv.Version)
 	}
 	var list metav1.APIResourceList
-	err := c.Do(ctx, func(ctx context.Context) error { return c.get(ctx, path, &list) })
+	err := c.decode(ctx, path, &list)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return list.APIResources, err
 }
 
-// get reads a path that is no object.
-func (c *Cluster) get(ctx context.Context, path string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.Config.Host, "/")+path, nil)
+// decode reads a path into a value of JSON.
+func (c *Connection) decode(ctx context.Context, path string, into any) error {
+	data, err := c.Get(ctx, path)
 	if err != nil {
 		return err
-	}
-	request.Header.Set("Accept", "application/json")
-	answer, err := c.http.Do(request)
-	if err != nil {
-		return c.broken(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return apierrors.NewGenericServerResponse(answer.StatusCode, http.MethodGet, schema.GroupResource{Resource: path}, "", http.StatusText(answer.StatusCode), 0, true)
-	}
-	data, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return c.broken(err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
 		return &Error{Endpoint: c.endpoint, Message: path + " is not an answer of a Kubernetes API", kind: ErrUnreachable, cause: err}

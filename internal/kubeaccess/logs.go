@@ -15,7 +15,7 @@ const maxLog = 4 << 10
 
 // LastLines returns the last lines that a container has written, at most 4 KiB. previous selects the run before the
 // current one.
-func (c *Cluster) LastLines(ctx context.Context, namespace, pod, container string, lines int, previous bool) (string, error) {
+func (c *Connection) LastLines(ctx context.Context, namespace, pod, container string, lines int, previous bool) (string, error) {
 	query := url.Values{"container": {container}, "tailLines": {strconv.Itoa(lines)}, "previous": {strconv.FormatBool(previous)}}
 	path := fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s/log?%s", strings.TrimSuffix(c.Config.Host, "/"), url.PathEscape(namespace), url.PathEscape(pod), query.Encode())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)

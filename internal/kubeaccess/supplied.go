@@ -99,7 +99,7 @@ func (s *supply) cluster(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, supplyError(err)
 	}
-	return c, c.connect(&rest.Config{Host: s.endpoint.String(), Transport: sorted{withCredentials, c}, UserAgent: s.config.UserAgent, Timeout: s.config.Timeout})
+	return c, c.open(&rest.Config{Host: s.endpoint.String(), Transport: sorted{withCredentials, c.Connection}, UserAgent: s.config.UserAgent, Timeout: s.config.Timeout})
 }
 
 // base makes the connections: the Transport of the program, or one of our own.
@@ -129,14 +129,14 @@ func (s *supply) base(c *Cluster, how *transport.Config) (http.RoundTripper, err
 // sorted sorts what fails above the guards, such as a plugin that gives no credentials.
 type sorted struct {
 	http.RoundTripper
-	cluster *Cluster
+	connection *Connection
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s sorted) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := s.RoundTripper.RoundTrip(request)
 	if err != nil {
-		return nil, s.cluster.broken(err)
+		return nil, s.connection.broken(err)
 	}
 	return answer, nil
 }

@@ -24,22 +24,22 @@ var errRedirect = errors.New("redirects to another host or port, which is not gi
 // guarded bounds answers, keeps to the one host, and sorts what fails.
 type guarded struct {
 	base         http.RoundTripper
-	cluster      *Cluster
+	connection   *Connection
 	scheme, host string
 }
 
-func (c *Cluster) guard(endpoint *url.URL, base http.RoundTripper) guarded {
+func (c *Connection) guard(endpoint *url.URL, base http.RoundTripper) guarded {
 	return guarded{base, c, endpoint.Scheme, endpoint.Host}
 }
 
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != g.scheme || request.URL.Host != g.host {
-		return nil, &Error{Endpoint: g.cluster.endpoint, Message: errRedirect.Error(), kind: ErrUnreachable, cause: errRedirect}
+		return nil, &Error{Endpoint: g.connection.endpoint, Message: errRedirect.Error(), kind: ErrUnreachable, cause: errRedirect}
 	}
 	answer, err := g.base.RoundTrip(request)
 	if err != nil {
-		return nil, g.cluster.broken(err)
+		return nil, g.connection.broken(err)
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols { // its body is written too
 		answerlimit.ApplyKubernetes(answer)

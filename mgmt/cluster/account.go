@@ -57,20 +57,19 @@ func (c *Cluster[R]) EnsureAccount(ctx context.Context, a Account) (out Credenti
 }
 
 func (s *session) ensureAccount(ctx context.Context, a Account) (Credentials, error) {
-	if _, err := s.of(named["clusterrole"], "").Get(ctx, a.ClusterRole, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	if _, err := s.Objects(named["clusterrole"], "").Get(ctx, a.ClusterRole, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return Credentials{}, permanentError{fmt.Errorf("%w: %s", ErrNoClusterRole, a.ClusterRole)}
 	} else if err != nil {
 		return Credentials{}, err
 	}
-	known := kindsOf{}
-	if err := s.apply(ctx, known, object("v1", "ServiceAccount", a.Namespace, a.Name)); err != nil {
+	if err := s.apply(ctx, object("v1", "ServiceAccount", a.Namespace, a.Name)); err != nil {
 		return Credentials{}, err
 	}
-	if err := s.bind(ctx, known, a); err != nil {
+	if err := s.bind(ctx, a); err != nil {
 		return Credentials{}, err
 	}
 	if a.TokenLife == 0 {
-		return s.secretToken(ctx, known, a)
+		return s.secretToken(ctx, a)
 	}
 	if err := s.delete(ctx, secretKind, a.Namespace, a.Name); err != nil { // a token that does not end
 		return Credentials{}, err
@@ -89,9 +88,9 @@ func (c *Cluster[R]) RequestToken(ctx context.Context, a Account) (out Credentia
 }
 
 // bind gives the account its role. A binding to another role is recreated, because it cannot be changed.
-func (s *session) bind(ctx context.Context, known kindsOf, a Account) error {
+func (s *session) bind(ctx context.Context, a Account) error {
 	bindings := named["clusterrolebinding"]
-	old, err := s.of(bindings, "").Get(ctx, a.Name, metav1.GetOptions{})
+	old, err := s.Objects(bindings, "").Get(ctx, a.Name, metav1.GetOptions{})
 	if err == nil {
 		if role, _, _ := unstructured.NestedString(old.Object, "roleRef", "name"); role != a.ClusterRole {
 			err = s.delete(ctx, bindings, "", a.Name)
@@ -103,18 +102,18 @@ func (s *session) bind(ctx context.Context, known kindsOf, a Account) error {
 	binding := object(rbacGroup+"/v1", "ClusterRoleBinding", "", a.Name)
 	binding.Object["roleRef"] = map[string]any{"apiGroup": rbacGroup, "kind": "ClusterRole", "name": a.ClusterRole}
 	binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "namespace": a.Namespace, "name": a.Name}}
-	return s.apply(ctx, known, binding)
+	return s.apply(ctx, binding)
 }
 
 // secretToken has the cluster fill a Secret with a token for the account.
-func (s *session) secretToken(ctx context.Context, known kindsOf, a Account) (Credentials, error) {
+func (s *session) secretToken(ctx context.Context, a Account) (Credentials, error) {
 	wanted := object("v1", "Secret", a.Namespace, a.Name)
 	wanted.SetAnnotations(map[string]string{accountAnnotation: a.Name})
 	wanted.Object["type"] = accountSecretType
-	if err := s.apply(ctx, known, wanted); err != nil {
+	if err := s.apply(ctx, wanted); err != nil {
 		return Credentials{}, err
 	}
-	secret, err := s.of(secretKind, a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
+	secret, err := s.Objects(secretKind, a.Namespace).Get(ctx, a.Name, metav1.GetOptions{})
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -130,7 +129,7 @@ func (s *session) secretToken(ctx context.Context, known kindsOf, a Account) (Cr
 func (s *session) requestToken(ctx context.Context, a Account) (Credentials, error) {
 	request := object("authentication.k8s.io/v1", "TokenRequest", a.Namespace, a.Name)
 	request.Object["spec"] = map[string]any{"expirationSeconds": int64(a.TokenLife / time.Second)}
-	answer, err := s.of(accountKind, a.Namespace).Create(ctx, &request, metav1.CreateOptions{}, "token")
+	answer, err := s.Objects(accountKind, a.Namespace).Create(ctx, &request, metav1.CreateOptions{}, "token")
 	if err != nil {
 		return Credentials{}, err
 	}

@@ -28,13 +28,12 @@ func (c *Cluster[R]) Apply(ctx context.Context, manifest []byte) error {
 	if err != nil {
 		return err
 	}
-	known := kindsOf{}
 	return c.poll(ctx, "the manifest to be accepted", func(ctx context.Context, s *session) error {
 		var failed []unstructured.Unstructured
 		var errs []error
 		for _, o := range left {
 			// The remaining objects are applied too: this one may need them.
-			if err := s.apply(ctx, known, o); err != nil {
+			if err := s.apply(ctx, o); err != nil {
 				failed, errs = append(failed, o), append(errs, permanent(fmt.Errorf("%s: %w", describe(o), err)))
 			}
 		}
@@ -93,15 +92,15 @@ func checkObject(o unstructured.Unstructured) error {
 
 func describe(o unstructured.Unstructured) string { return o.GetKind() + "/" + o.GetName() }
 
-func (s *session) apply(ctx context.Context, known kindsOf, o unstructured.Unstructured) error {
-	k, err := s.kindFor(ctx, known, schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
+func (s *session) apply(ctx context.Context, o unstructured.Unstructured) error {
+	k, err := s.Kind(ctx, schema.FromAPIVersionAndKind(o.GetAPIVersion(), o.GetKind()))
 	if err != nil {
 		return err
 	}
-	if k.namespaced && o.GetNamespace() == "" {
+	if k.Namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
-	_, err = s.of(k, o.GetNamespace()).Apply(ctx, o.GetName(), &o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	_, err = s.Objects(k, o.GetNamespace()).Apply(ctx, o.GetName(), &o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	return err
 }
 
@@ -112,7 +111,7 @@ func (c *Cluster[R]) Exists(ctx context.Context, namespace, kind, name string) (
 		return false, err
 	}
 	err = c.on(ctx, func(ctx context.Context, s *session) error {
-		_, err := s.of(k, namespace).Get(ctx, name, metav1.GetOptions{})
+		_, err := s.Objects(k, namespace).Get(ctx, name, metav1.GetOptions{})
 		found = err == nil
 		if apierrors.IsNotFound(err) {
 			return nil

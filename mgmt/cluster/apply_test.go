@@ -156,6 +156,6 @@ func FuzzApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // no API is asked: what is left is the reading
-		_ = cluster.New([]cluster.Master{dead{}}).Apply(ctx, manifest)
+		_ = cluster.New([]cluster.ControlPlaneNode{dead{}}).Apply(ctx, manifest)
 	})
 }

@@ -122,7 +122,7 @@ func claimsOf(p *corev1.Pod) (names []string) {
 
 // volumeOf returns the persistent volume that a claim is bound to, "" for an unbound claim.
 func (s *session) volumeOf(ctx context.Context, namespace, claim string) (string, error) {
-	found, err := s.of(claimKind, namespace).Get(ctx, claim, metav1.GetOptions{})
+	found, err := s.Objects(claimKind, namespace).Get(ctx, claim, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Master is a control-plane node.
-type Master interface {
+// ControlPlaneNode is a control-plane node, such as a mgmt.Node.
+type ControlPlaneNode interface {
 	// ReadRoot returns the content of a file, as root.
 	ReadRoot(ctx context.Context, path string) ([]byte, error)
 	// DialContext connects to an address as the node sees it.
@@ -23,7 +23,7 @@ type Master interface {
 
 // Cluster is a running cluster, seen from its control-plane nodes. It is safe for concurrent use. The connection to
 // the node that answers is kept for the next call, until Close.
-type Cluster[R Master] struct {
+type Cluster[R ControlPlaneNode] struct {
 	controlPlane []R
 	last         atomic.Int64 // which one answered last: it is asked first
 
@@ -32,7 +32,7 @@ type Cluster[R Master] struct {
 }
 
 // New returns the cluster of these control-plane nodes. It does not connect.
-func New[R Master](controlPlane []R) *Cluster[R] {
+func New[R ControlPlaneNode](controlPlane []R) *Cluster[R] {
 	return &Cluster[R]{controlPlane: controlPlane, kept: map[int]*session{}}
 }
 
@@ -41,7 +41,7 @@ func (c *Cluster[R]) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, s := range c.kept {
-		s.close()
+		s.Close()
 		delete(c.kept, i)
 	}
 }
@@ -53,10 +53,10 @@ var ErrNoAPI = errors.New("cluster: no control-plane node answers")
 const attempt = 20 * time.Second
 
 // Ready returns nil if the API server on that node answers and says that it is ready (/readyz).
-func Ready(ctx context.Context, m Master) error {
-	s, err := connect(ctx, m)
+func Ready(ctx context.Context, n ControlPlaneNode) error {
+	s, err := connect(ctx, n)
 	if err == nil {
-		s.close()
+		s.Close()
 	}
 	return err
 }
@@ -67,8 +67,7 @@ func (c *Cluster[R]) Leader(ctx context.Context) (leader R, err error) {
 		ctx, cancel := context.WithTimeout(ctx, attempt)
 		defer cancel()
 		leader = c.controlPlane[s.controlPlaneNode]
-		_, err := s.get(ctx, "/readyz")
-		return err
+		return s.ready(ctx)
 	})
 	return leader, err
 }
@@ -107,7 +106,9 @@ func (c *Cluster[R]) session(controlPlaneNode int, fresh *session) *session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if kept := c.kept[controlPlaneNode]; kept != nil {
-		fresh.close()
+		if fresh != nil {
+			fresh.Close()
+		}
 		return kept
 	}
 	if fresh != nil {
@@ -123,7 +124,7 @@ func (c *Cluster[R]) drop(s *session) {
 		delete(c.kept, s.controlPlaneNode)
 	}
 	c.mu.Unlock()
-	s.close()
+	s.Close()
 }
 
 // on runs do, which must be idempotent, on a control-plane node that answers: one that stops to do so is passed

@@ -39,7 +39,7 @@ func TestLeader(t *testing.T) {
 	if _, err := s.Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
 		t.Errorf("%v", err)
 	}
-	if _, err := cluster.New[cluster.Master](nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
+	if _, err := cluster.New[cluster.ControlPlaneNode](nil).Leader(t.Context()); !errors.Is(err, cluster.ErrNoAPI) {
 		t.Errorf("without nodes: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

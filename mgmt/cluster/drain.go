@@ -210,7 +210,7 @@ func (d *drain) ask(ctx context.Context, s *session, p *corev1.Pod, kubeletRepor
 }
 
 func (s *session) end(ctx context.Context, p *corev1.Pod, force bool) error {
-	pods := s.of(podKind, p.Namespace)
+	pods := s.Objects(podKind, p.Namespace)
 	uid := p.UID
 	if force {
 		return pods.Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})

@@ -23,7 +23,7 @@ func (dead) DialContext(context.Context, string, string) (net.Conn, error) {
 }
 
 func Example() {
-	kube := cluster.New([]cluster.Master{dead{}, dead{}})
+	kube := cluster.New([]cluster.ControlPlaneNode{dead{}, dead{}})
 	defer kube.Close()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 100*time.Millisecond, errors.New("no success within 100ms"))
 	defer cancel()

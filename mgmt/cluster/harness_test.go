@@ -53,7 +53,7 @@ func (m controlPlaneNode) ReadRoot(ctx context.Context, path string) ([]byte, er
 	return m.ReadFile(ctx, sshexec.File{Path: path, Root: true})
 }
 
-var _ cluster.Master = controlPlaneNode{}
+var _ cluster.ControlPlaneNode = controlPlaneNode{}
 
 func addressOf(name string) netip.Addr { return netip.MustParseAddr("10.0.0." + name[1:]) }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
 // Node is a node of the cluster.
@@ -44,8 +45,8 @@ func newNode(o corev1.Node) Node {
 }
 
 // list reads objects into a list of their type.
-func (s *session) list(ctx context.Context, k kind, namespace string, o metav1.ListOptions, into any) error {
-	found, err := s.objects.Resource(k.resource).Namespace(namespace).List(ctx, o)
+func (s *session) list(ctx context.Context, k kubeaccess.Kind, namespace string, o metav1.ListOptions, into any) error {
+	found, err := s.Objects(k, namespace).List(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (c *Cluster[R]) NodeAt(ctx context.Context, addr netip.Addr) (Node, bool, e
 // machine has joined under the name since: that one has another UID and stays.
 func (c *Cluster[R]) DeleteNode(ctx context.Context, name string, uid types.UID) error {
 	return c.on(ctx, func(ctx context.Context, s *session) error {
-		err := s.of(nodeKind, "").Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		err := s.Objects(nodeKind, "").Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
@@ -130,7 +131,7 @@ func (c *Cluster[R]) SetTaints(ctx context.Context, node string, taints []corev1
 
 func (s *session) node(ctx context.Context, name string) (Node, error) {
 	var node corev1.Node
-	found, err := s.objects.Resource(nodeKind.resource).Get(ctx, name, metav1.GetOptions{})
+	found, err := s.Objects(nodeKind, "").Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return Node{}, err
 	}
@@ -143,7 +144,7 @@ func (s *session) mergeNode(ctx context.Context, node string, patch any) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.objects.Resource(nodeKind.resource).Patch(ctx, node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err = s.Objects(nodeKind, "").Patch(ctx, node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
 	return err
 }
 
@@ -185,9 +186,9 @@ func notReady(nodes []Node, addrs []netip.Addr) (blocking []error) {
 }
 
 // delete removes an object; that there is none is no error.
-func (s *session) delete(ctx context.Context, k kind, namespace, name string) error {
+func (s *session) delete(ctx context.Context, k kubeaccess.Kind, namespace, name string) error {
 	policy := metav1.DeletePropagationBackground
-	err := s.of(k, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+	err := s.Objects(k, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

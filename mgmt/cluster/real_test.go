@@ -138,7 +138,7 @@ func (c *control) kubeconfig(server string) string {
 		server, read("ca.crt"), read("admin.crt"), read("admin.key"))
 }
 
-// ReadRoot and DialContext make it a cluster.Master.
+// ReadRoot and DialContext make it a cluster.ControlPlaneNode.
 func (c *control) ReadRoot(context.Context, string) ([]byte, error) {
 	return []byte(c.kubeconfig("https://elsewhere:6443")), nil
 }
@@ -204,7 +204,7 @@ spec: {nodeName: w2, automountServiceAccountToken: false, containers: [{name: c,
 func TestReal(t *testing.T) {
 	t.Parallel()
 	real := newControl(t)
-	c := cluster.New([]cluster.Master{dead{}, real})
+	c := cluster.New([]cluster.ControlPlaneNode{dead{}, real})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	if err := c.WaitReady(ctx, nil, func(string) {}); err != nil {
@@ -239,7 +239,7 @@ func TestReal(t *testing.T) {
 	}
 }
 
-func (c *control) nodes(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.Master]) {
+func (c *control) nodes(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.ControlPlaneNode]) {
 	t.Helper()
 	if err := k.Apply(ctx, []byte(realNode)); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func (c *control) nodes(ctx context.Context, t *testing.T, k *cluster.Cluster[cl
 	}
 }
 
-func (c *control) accounts(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.Master]) {
+func (c *control) accounts(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.ControlPlaneNode]) {
 	t.Helper()
 	a := cluster.Account{Namespace: "kube-system", Name: "vnfkit-vim", ClusterRole: "cluster-admin"}
 	first, err1 := k.EnsureAccount(ctx, a)
@@ -301,7 +301,7 @@ func (c *control) accounts(ctx context.Context, t *testing.T, k *cluster.Cluster
 	}
 }
 
-func (c *control) drain(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.Master]) {
+func (c *control) drain(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.ControlPlaneNode]) {
 	t.Helper()
 	owner := c.ask(ctx, http.MethodGet, "/apis/example.com/v1/namespaces/shop/widgets/w", "")
 	_, uid, _ := bytes.Cut(owner, []byte(`"uid":"`))

@@ -52,9 +52,6 @@ func statusCode(err error) int {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return int(status.ErrStatus.Code)
 	}
-	if answer, ok := errors.AsType[*answerError](err); ok {
-		return answer.code
-	}
 	return 0
 }
 

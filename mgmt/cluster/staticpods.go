@@ -37,7 +37,7 @@ func (c *Cluster[R]) WaitStaticPod(ctx context.Context, node netip.Addr, compone
 }
 
 func (s *session) pod(ctx context.Context, namespace, name string) (pod corev1.Pod, err error) {
-	found, err := s.of(podKind, namespace).Get(ctx, name, metav1.GetOptions{})
+	found, err := s.Objects(podKind, namespace).Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(found.UnstructuredContent(), &pod)
 	}

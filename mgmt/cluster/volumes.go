@@ -23,7 +23,7 @@ var volumeKind = named["persistentvolume"]
 func (s *session) volumes(ctx context.Context, names []string) ([]corev1.PersistentVolume, error) {
 	var out []corev1.PersistentVolume
 	for _, name := range names {
-		found, err := s.of(volumeKind, "").Get(ctx, name, metav1.GetOptions{})
+		found, err := s.Objects(volumeKind, "").Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -59,7 +59,7 @@ func (c *Cluster[R]) RemoveVolumes(ctx context.Context, names ...string) error {
 			}
 			// The precondition detects a volume that became bound meanwhile: it has another version (409, then it is
 			// read again).
-			err := s.of(volumeKind, "").Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion}})
+			err := s.Objects(volumeKind, "").Delete(ctx, v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &v.UID, ResourceVersion: &v.ResourceVersion}})
 			if err != nil && !apierrors.IsNotFound(err) {
 				errs = append(errs, permanent(err))
 			}

@@ -106,7 +106,7 @@ func TestVolumes(t *testing.T) {
 }
 
 // volumes: the same with the controllers of Kubernetes itself.
-func (c *control) volumes(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.Master]) {
+func (c *control) volumes(ctx context.Context, t *testing.T, k *cluster.Cluster[cluster.ControlPlaneNode]) {
 	t.Helper()
 	if err := errors.Join(k.Apply(ctx, []byte(volumeA)), k.WaitVolumes(ctx, []string{"a"}, func(message string) { t.Log(message) }), k.Apply(ctx, []byte(claimOfA))); err != nil {
 		t.Fatal(err)

@@ -25,10 +25,7 @@ func New(c *kubeaccess.Cluster) *Client { return &Client{c} }
 
 // of is where the objects of a kind are.
 func (c *Client) of(k kubeaccess.Kind, namespace string) dynamic.ResourceInterface {
-	if !k.Namespaced {
-		return c.cluster.Dynamic.Resource(k.Resource)
-	}
-	return c.cluster.Dynamic.Resource(k.Resource).Namespace(namespace)
+	return c.cluster.Objects(k, namespace)
 }
 
 // at is where an object is.
