@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -34,8 +35,7 @@ type environment struct {
 
 	running plan.Result[controlplane.Bootstrap] // set by readCluster and initCluster
 	order   plan.Result[[]string]               // set by decideQuorum: ids of VNFCs
-	silent  plan.Result[bool]                   // set by recordNode: the node is not Ready
-	off     plan.Result[bool]                   // set by stopMachine: the VIM has confirmed that the machine is off
+	leave   nodedrain.Leaving                   // nodes that leave the cluster
 	alive   plan.Result[bool]                   // set by checkAlive
 
 	configuration plan.Result[controlplane.Configuration] // set by readConfiguration
@@ -92,6 +92,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 		return nil, errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
 	}
 	e.kube = cluster.New(e.up)
+	e.leave = nodedrain.Leaving{Op: op, Kube: e.kube, DrainLimit: d.config.Timeouts.Drain, DetachLimit: d.config.Timeouts.Detach, Policy: p.DrainPolicy}
 	if err := errors.Join(e.findEndpoint(), e.findStorage()); err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func runRouteStaying(ctx context.Context, e *environment, n mgmt.Node) error {
 }
 
 func runCheckAlive(ctx context.Context, e *environment, n mgmt.Node) error {
-	alive, err := vnfbalancer.Alive(ctx, e.op, n)
+	alive, err := clusternodes.Alive(ctx, e.op, n)
 	e.alive.Set(n.ID, alive)
 	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
-	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -16,7 +15,7 @@ func runJoinWorker(ctx context.Context, e *environment, n mgmt.Node) error {
 	return join(ctx, e, n, false, func(ctx context.Context) error { return joinNow(ctx, e, n, false) })
 }
 
-// runJoinMaster joins a control-plane node. Joins take turns: the next one begins when the member of this one votes in etcd, which
+// runJoinControlPlane joins a control-plane node. Joins take turns: the next one begins when the member of this one votes in etcd, which
 // accepts no further member before. A node that kubeadm started earlier would not be Ready earlier, but later: its kubelet and API
 // server, which need its member, try again after growing pauses.
 func runJoinControlPlane(ctx context.Context, e *environment, n mgmt.Node) error {
@@ -111,7 +110,7 @@ func isNode(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool)
 	return n.Root().Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 }
 
-// joinMasterNow removes what interrupted joins have left in etcd, notes that this one begins, and passes the turn on as soon as its
+// joinControlPlaneNow removes what interrupted joins have left in etcd, notes that this one begins, and passes the turn on as soon as its
 // member votes.
 func joinControlPlaneNow(ctx context.Context, e *environment, n mgmt.Node, pass func()) error {
 	if err := e.etcd().Clear(ctx, n); err != nil {
@@ -141,8 +140,7 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 	if err := clean(ctx, e, n); err != nil {
 		return err
 	}
-	// Delete the Node object of an interrupted attempt.
-	if err := nodedrain.ForgetNode(ctx, e.kube, n); err != nil {
+	if err := deleteUnfinishedNode(ctx, e, n); err != nil {
 		return err
 	}
 	c, err := e.tokens.Credentials(ctx, controlPlane)
@@ -150,6 +148,15 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 		return err
 	}
 	return e.program().Join(ctx, n, e.running.Of(""), c, controlPlane)
+}
+
+// deleteUnfinishedNode deletes the Node object of an interrupted join.
+func deleteUnfinishedNode(ctx context.Context, e *environment, n mgmt.Node) error {
+	node, found, err := e.kube.NodeAt(ctx, n.IP)
+	if !found || err != nil {
+		return err
+	}
+	return e.kube.DeleteNode(ctx, node.Name, node.UID)
 }
 
 // runAwaitReady waits until the new nodes are Ready. In a new cluster these are all nodes.

@@ -12,39 +12,16 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
-// runRecordNode records the Node object of a leaving machine, and whether the node is not Ready.
-func runRecordNode(ctx context.Context, e *environment, n mgmt.Node) error {
-	silent, err := nodedrain.RecordNode(ctx, e.op, e.kube, n)
-	e.silent.Set(n.ID, silent)
-	return err
+// leaves returns the action of a task on a node that leaves the cluster.
+func leaves(do func(*nodedrain.Leaving, context.Context, mgmt.Node) error) action {
+	return func(ctx context.Context, e *environment, n mgmt.Node) error { return do(&e.leave, ctx, n) }
 }
 
-func runStopMachine(ctx context.Context, e *environment, n mgmt.Node) error {
-	if !e.silent.Of(n.ID) {
-		return nil
+// forced returns the same for tasks that give up after a time. A node that cannot leave does not stop a heal or a rollback.
+func forced(do func(*nodedrain.Leaving, context.Context, mgmt.Node, bool) error) action {
+	return func(ctx context.Context, e *environment, n mgmt.Node) error {
+		return do(&e.leave, ctx, n, e.op.Heal != nil || e.op.RollingBack)
 	}
-	off, err := nodedrain.StopMachine(ctx, e.op, n)
-	e.off.Set(n.ID, off)
-	return err
-}
-
-// runDrain drains a node whose machine will be removed. A failed drain does not stop a heal or a rollback.
-func runDrain(ctx context.Context, e *environment, n mgmt.Node) error {
-	return nodedrain.Drain(ctx, e.op, e.kube, n, e.leaveWithin(e.config.Timeouts.Drain))
-}
-
-// runAwaitDetached waits for the volumes of a node, unless its machine is known to be off. Volumes that stay attached do not stop a
-// heal or a rollback.
-func runAwaitDetached(ctx context.Context, e *environment, n mgmt.Node) error {
-	if e.off.Of(n.ID) {
-		return nil
-	}
-	return nodedrain.AwaitDetached(ctx, e.op, e.kube, n, e.leaveWithin(e.config.Timeouts.Detach))
-}
-
-// leaveWithin returns the options for a node that leaves the cluster.
-func (e *environment) leaveWithin(limit time.Duration) cluster.DrainOptions {
-	return cluster.DrainOptions{Timeout: limit, Force: e.op.Heal != nil || e.op.RollingBack, Policy: e.p.DrainPolicy}
 }
 
 // runReset stops what kubeadm has started on a machine. The machine is removed even if that fails.
@@ -55,16 +32,11 @@ func runReset(ctx context.Context, e *environment, n mgmt.Node) error {
 	return nil
 }
 
-func runDeleteNode(ctx context.Context, e *environment, n mgmt.Node) error {
-	return nodedrain.DeleteNode(ctx, e.op, e.kube, n.VNFC)
-}
-
 // runForget deletes the connections, host keys and unfinished joins of machines that are removed or replaced.
 func runForget(ctx context.Context, e *environment, _ mgmt.Node) error {
-	var errs []error
+	errs := []error{nodedrain.ForgetMachines(ctx, e.op, e.config.Pool)}
 	for _, v := range slices.Concat(e.op.Change.Removed, e.op.Change.Replaced) {
-		e.config.Pool.Forget(v.ResourceID)
-		errs = append(errs, mgmt.ForgetHostKey(ctx, e.op, v.ResourceID), e.op.State().Delete(ctx, joiningState+v.ResourceID))
+		errs = append(errs, e.op.State().Delete(ctx, joiningState+v.ResourceID))
 	}
 	return errors.Join(errs...)
 }
@@ -76,7 +48,8 @@ func runDrainAll(ctx context.Context, e *environment, n mgmt.Node) error {
 	if limit <= 0 {
 		limit = e.config.Timeouts.Drain
 	}
-	err := nodedrain.Drain(ctx, e.op, e.kube, n, cluster.DrainOptions{Timeout: limit, Force: true, Policy: cluster.DrainContinue})
+	l := nodedrain.Leaving{Op: e.op, Kube: e.kube, DrainLimit: limit, Policy: cluster.DrainContinue}
+	err := l.Drain(ctx, n, true)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -26,7 +26,7 @@ func runDecideQuorum(ctx context.Context, e *environment, _ mgmt.Node) error {
 
 // runRemoveDeadMember removes the etcd member of a node that is not Ready, before anything else: etcd must not count on it.
 func runRemoveDeadMember(ctx context.Context, e *environment, n mgmt.Node) error {
-	if !e.silent.Of(n.ID) {
+	if !e.leave.Silent(n) {
 		return nil
 	}
 	return removeMemberOf(ctx, e, n)
@@ -34,7 +34,7 @@ func runRemoveDeadMember(ctx context.Context, e *environment, n mgmt.Node) error
 
 // runMoveLeader moves leadership of etcd away from a node that is Ready.
 func runMoveLeader(ctx context.Context, e *environment, n mgmt.Node) error {
-	if e.silent.Of(n.ID) {
+	if e.leave.Silent(n) {
 		return nil
 	}
 	return n.Do(ctx, e.op, "move-leader", twoMinutes(e.config.Timeouts), func(ctx context.Context) error {
@@ -46,7 +46,7 @@ func runMoveLeader(ctx context.Context, e *environment, n mgmt.Node) error {
 // the member, and from Kubernetes 1.35 on the kubelet of a control-plane node asks no other API server: without it the kubelet
 // learns of no eviction and reports the end of no pod.
 func runRemoveLiveMember(ctx context.Context, e *environment, n mgmt.Node) error {
-	if e.silent.Of(n.ID) {
+	if e.leave.Silent(n) {
 		return nil
 	}
 	return removeMemberOf(ctx, e, n)

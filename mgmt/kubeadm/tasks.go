@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 )
@@ -88,13 +89,13 @@ const notOff = "the VIM has not confirmed that the machine is off"
 
 // Nodes that leave.
 var (
-	recordNode  = task{Name: "record-node", Why: "the Node object is known when its machine is gone", Do: runRecordNode}
+	recordNode  = task{Name: "record-node", Why: "the Node object is known when its machine is gone", Do: leaves((*nodedrain.Leaving).Record)}
 	stopMachine = task{Name: "stop-machine", Why: "pods on a machine that does not answer write to no volume any more", If: "the node is not Ready",
-		Do: runStopMachine}
-	drain         = task{Name: "drain", Why: "the pods of the node move to other nodes", Do: runDrain}
-	awaitDetached = task{Name: "detach", Why: "other nodes can attach the volumes of the node's pods", If: notOff, Do: runAwaitDetached}
+		Do: leaves((*nodedrain.Leaving).Stop)}
+	drain         = task{Name: "drain", Why: "the pods of the node move to other nodes", Do: forced((*nodedrain.Leaving).Drain)}
+	awaitDetached = task{Name: "detach", Why: "other nodes can attach the volumes of the node's pods", If: notOff, Do: forced((*nodedrain.Leaving).AwaitDetached)}
 	drainAll      = task{Name: "drain", Why: "the pods of the node end as they would like to", Do: runDrainAll}
-	deleteNode    = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: runDeleteNode}
+	deleteNode    = task{Name: "delete-node", Why: "the machine is gone: Kubernetes may start its pods elsewhere", Do: leaves((*nodedrain.Leaving).Delete)}
 	forget        = repeated("forget", "connections to machines that go, their host keys and unfinished joins are not kept", runForget)
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/ansible"
@@ -37,8 +38,7 @@ type deployment struct {
 	members  []string          // of findMembers: ids of the machines that leave and are nodes
 	down     []string          // of findDown: ids of workers that are left out of the inventory
 	alive    plan.Result[bool] // of checkAlive: the machine lets the driver log in
-	silent   plan.Result[bool] // of recordNode: the node is not Ready
-	off      plan.Result[bool] // of stopMachine: the VIM has confirmed that the machine is off
+	leave    nodedrain.Leaving // nodes that leave the cluster
 }
 
 // open reads the parameters and finds the nodes of the cluster. It opens no connection. A termination continues without them
@@ -72,6 +72,7 @@ func (d *Driver) find(ctx context.Context, op *vnflcm.Operation) (*deployment, e
 		return nil, errNoControlPlane
 	}
 	dep.kube = cluster.New(dep.controlPlane)
+	dep.leave = nodedrain.Leaving{Op: op, Kube: dep.kube, DrainLimit: d.config.Timeouts.Drain, DetachLimit: d.config.Timeouts.Detach, Policy: dep.p.Drain}
 	return dep, nil
 }
 

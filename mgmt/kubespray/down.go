@@ -10,7 +10,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
-	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -69,7 +68,7 @@ func (d *deployment) faultOf(ctx context.Context, nodes []cluster.Node, n mgmt.N
 	case len(clusternodes.Among(d.leaving(), []vnflcm.VNFC{n.VNFC})) > 0:
 		return nil, nil
 	}
-	return vnfbalancer.Answers(ctx, n)
+	return clusternodes.Answers(ctx, n)
 }
 
 func (d *deployment) isDown(n mgmt.Node) bool { return slices.Contains(d.down, n.ID) }

@@ -2,14 +2,12 @@ package kubespray
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/nodedrain"
-	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -41,7 +39,7 @@ func (d *deployment) isReset(n mgmt.Node) bool {
 }
 
 func runCheckAlive(ctx context.Context, d *deployment, n mgmt.Node) error {
-	alive, err := vnfbalancer.Alive(ctx, d.op, n)
+	alive, err := clusternodes.Alive(ctx, d.op, n)
 	d.alive.Set(n.ID, alive)
 	return err
 }
@@ -50,18 +48,11 @@ func runRecordNode(ctx context.Context, d *deployment, n mgmt.Node) error {
 	if !d.isMember(n) || d.isReset(n) {
 		return nil
 	}
-	silent, err := nodedrain.RecordNode(ctx, d.op, d.kube, n)
-	d.silent.Set(n.ID, silent)
-	return err
+	return d.leave.Record(ctx, n)
 }
 
 func runStopMachine(ctx context.Context, d *deployment, n mgmt.Node) error {
-	if !d.silent.Of(n.ID) {
-		return nil
-	}
-	off, err := nodedrain.StopMachine(ctx, d.op, n)
-	d.off.Set(n.ID, off)
-	return err
+	return d.leave.Stop(ctx, n)
 }
 
 // runDrain drains a node. If kubespray does not reset it, its machine is removed even if not every pod could be moved.
@@ -69,16 +60,15 @@ func runDrain(ctx context.Context, d *deployment, n mgmt.Node) error {
 	if !d.isMember(n) {
 		return nil
 	}
-	return nodedrain.Drain(ctx, d.op, d.kube, n, cluster.DrainOptions{Timeout: d.config.Timeouts.Drain, Force: !d.isReset(n), Policy: d.p.Drain})
+	return d.leave.Drain(ctx, n, !d.isReset(n))
 }
 
-// runAwaitDetached waits for the volumes of a node, unless its machine is known to be off. Volumes that stay attached do not stop a
-// heal or a rollback.
+// runAwaitDetached waits for the volumes of a node. Volumes that stay attached do not stop a heal or a rollback.
 func runAwaitDetached(ctx context.Context, d *deployment, n mgmt.Node) error {
-	if !d.isMember(n) || d.off.Of(n.ID) {
+	if !d.isMember(n) {
 		return nil
 	}
-	return nodedrain.AwaitDetached(ctx, d.op, d.kube, n, cluster.DrainOptions{Timeout: d.config.Timeouts.Detach, Force: !d.shape.resets(), Policy: d.p.Drain})
+	return d.leave.AwaitDetached(ctx, n, !d.shape.resets())
 }
 
 // reset returns the workers that remove-node.yml resets.
@@ -108,15 +98,10 @@ func runRemoveNodes(ctx context.Context, d *deployment, _ mgmt.Node) error {
 }
 
 func runDeleteNode(ctx context.Context, d *deployment, n mgmt.Node) error {
-	return nodedrain.DeleteNode(ctx, d.op, d.kube, n.VNFC)
+	return d.leave.Delete(ctx, n)
 }
 
 // runForget deletes the host keys and the connections of machines that no longer exist.
 func runForget(ctx context.Context, d *deployment, _ mgmt.Node) error {
-	var errs []error
-	for _, v := range slices.Concat(d.op.Change.Removed, d.op.Change.Replaced) {
-		d.config.Pool.Forget(v.ResourceID)
-		errs = append(errs, mgmt.ForgetHostKey(ctx, d.op, v.ResourceID))
-	}
-	return errors.Join(errs...)
+	return nodedrain.ForgetMachines(ctx, d.op, d.config.Pool)
 }

@@ -1,4 +1,5 @@
-// Package clusternodes selects nodes of a cluster among the machines of its VNF, and waits until they are Ready.
+// Package clusternodes selects nodes of a cluster among the machines of its VNF, finds out whether they answer, and waits until they
+// are Ready.
 package clusternodes
 
 import (
@@ -40,6 +41,26 @@ func Without(nodes, out []mgmt.Node) []mgmt.Node {
 // Unreachable reports whether err means that the machine could not be reached, so that it may be dead.
 func Unreachable(ctx context.Context, err error) bool {
 	return errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrHostKey) && ctx.Err() == nil
+}
+
+// answerLimit bounds how long a machine may take to answer.
+const answerLimit = 20 * time.Second
+
+// Alive reports whether the driver can log in to a machine. It is the step "alive".
+func Alive(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) (bool, error) {
+	return vnflcm.Run(ctx, op, vnflcm.Step[bool]{Name: "alive", On: n.ID, Do: func(ctx context.Context) (bool, error) {
+		fault, err := Answers(ctx, n)
+		return fault == nil && err == nil, err
+	}})
+}
+
+// Answers logs in to a machine. fault says why the driver cannot log in; err is the cause of ctx, if ctx has ended.
+func Answers(ctx context.Context, n mgmt.Node) (fault, err error) {
+	fault = mgmt.Within(ctx, answerLimit, func(ctx context.Context) error { return n.SSH.Run(ctx, []string{"true"}, nil, nil, nil) })
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return fault, nil
 }
 
 // AwaitReady waits until all these machines are Ready nodes of the cluster. It is the step "ready".

@@ -28,7 +28,7 @@ type BalancingLimits struct {
 	Drain   time.Duration // waiting until the connections of a node have ended
 }
 
-// Lead has the nodes to which load balancers forward: Masters for the API, Workers for services.
+// Lead has the nodes to which load balancers forward: the control plane for the API, workers for services.
 type Lead struct{ ControlPlane, Workers []mgmt.Node }
 
 // Install installs a load balancer from packages of the distribution or, if script is set, by the package's script, which
@@ -147,24 +147,4 @@ func announcement(name string, hostKeys []string) []byte {
 		"data":     map[string]string{loadbalancer.StoredHostKeys: strings.Join(hostKeys, "\n")},
 	})
 	return text
-}
-
-// answerLimit bounds how long a machine may take to answer.
-const answerLimit = 20 * time.Second
-
-// Alive reports whether the driver can log in to a machine. It is the step "alive".
-func Alive(ctx context.Context, op *vnflcm.Operation, n mgmt.Node) (bool, error) {
-	return vnflcm.Run(ctx, op, vnflcm.Step[bool]{Name: "alive", On: n.ID, Do: func(ctx context.Context) (bool, error) {
-		fault, err := Answers(ctx, n)
-		return fault == nil && err == nil, err
-	}})
-}
-
-// Answers logs in to a machine. fault says why the driver cannot log in; err is the cause of ctx, if ctx has ended.
-func Answers(ctx context.Context, n mgmt.Node) (fault, err error) {
-	fault = mgmt.Within(ctx, answerLimit, func(ctx context.Context) error { return n.SSH.Run(ctx, []string{"true"}, nil, nil, nil) })
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return fault, nil
 }
