@@ -27,18 +27,18 @@ import (
 
 type options struct {
 	pkg, request, state, pauseBefore string
-	masters, workers                 int
+	controlPlane, workers            int
 	plan, json                       bool
 	timeline                         string
 }
 
 const help = `Quickstart runs the whole life of a Kubernetes cluster as a VNF, on machines inside the process.
 
-	quickstart                         the life; the process is killed in the middle, and the next one continues
-	quickstart -masters 3 -workers 3   a larger cluster
-	quickstart -state dir              keep the machines and the state: interrupt it, run it again, and it continues
-	quickstart -plan                   show what the first operation would do on which machine
-	quickstart -timeline life.svg      draw which steps ran when, on which machine
+	quickstart                                the life; the process is killed in the middle, and the next one continues
+	quickstart -control-plane 3 -workers 3    a larger cluster
+	quickstart -state dir                     keep the machines and the state: interrupt it, run it again, and it continues
+	quickstart -plan                          show what the first operation would do on which machine
+	quickstart -timeline life.svg             draw which steps ran when, on which machine
 `
 
 func main() {
@@ -46,7 +46,7 @@ func main() {
 	program := cli.New("quickstart", help)
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
 	program.Flags.StringVar(&o.request, "request", "", "instantiate request, a JSON file (default: the sample request)")
-	program.Flags.IntVar(&o.masters, "masters", 1, "control-plane nodes of the sample request, 1 or 3")
+	program.Flags.IntVar(&o.controlPlane, "control-plane", 1, "control-plane nodes of the sample request, 1 or 3")
 	program.Flags.IntVar(&o.workers, "workers", 2, "workers of the sample request")
 	program.Flags.StringVar(&o.state, "state", "", "directory that keeps state and machines between runs (default: a temporary one, and a crash is shown)")
 	program.Flags.BoolVar(&o.plan, "plan", false, "show what the next operation would do, and end")
@@ -63,7 +63,7 @@ func main() {
 		screen := o.screen(ctx)
 		defer screen.Close()
 		return crash.Show(ctx, screen.Title, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
-			"-masters", fmt.Sprint(o.masters), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline, "-json=" + fmt.Sprint(o.json)})
+			"-control-plane", fmt.Sprint(o.controlPlane), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline, "-json=" + fmt.Sprint(o.json)})
 	})
 }
 

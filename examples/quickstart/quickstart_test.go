@@ -91,7 +91,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}{
 		{"instantiate/create-vm", syscall.SIGKILL, nil, true},
 		{"init", syscall.SIGKILL, nil, true},
-		{"instantiate_end/join", syscall.SIGKILL, []string{"-masters", "3", "-workers", "1"}, false},
+		{"instantiate_end/join", syscall.SIGKILL, []string{"-control-plane", "3", "-workers", "1"}, false},
 		{"drain", os.Interrupt, nil, false},
 		{"replace-vm", syscall.SIGKILL, nil, true},
 		{"heal_end/join", os.Interrupt, nil, true},
@@ -165,7 +165,7 @@ func TestKilledAtRandom(t *testing.T) {
 			state := t.TempDir()
 			args := []string{"-state", state}
 			if life%2 == 1 {
-				args = append(args, "-masters", "3", "-workers", "1")
+				args = append(args, "-control-plane", "3", "-workers", "1")
 			}
 			var said strings.Builder
 			random := rand.New(rand.NewPCG(seed, uint64(life))) //nolint:gosec // not a secret
@@ -255,7 +255,7 @@ func TestWrongInput(t *testing.T) {
 	if strings.Contains(out, "password1") {
 		t.Errorf("a password is in the output:\n%s", out)
 	}
-	for _, args := range [][]string{{"-masters", "2"}, {"-workers", "0"}, {"-package", "/nonexistent"}} {
+	for _, args := range [][]string{{"-control-plane", "2"}, {"-workers", "0"}, {"-package", "/nonexistent"}} {
 		if out, err := run(t, append(args, "-state", t.TempDir())...); err == nil {
 			t.Errorf("%v: exit code 0:\n%s", args, out)
 		}

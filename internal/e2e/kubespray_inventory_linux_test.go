@@ -60,7 +60,7 @@ var hostileWords = []string{
 	"[1, 2]", "{'a': 1}", "(1,)", " x ", "tab\tand\nline\r\n", "ä\u2028\u0085\u00a0😀\ufeff", "\x01\x7f", "!vault |", "&a *b", "$HOME `id` $(id)", "%h", "- x", "? y", "@x", "", "---", "=",
 }
 
-// hostileInventory has three masters and four workers, and the words at every place that takes them.
+// hostileInventory has three control-plane nodes and four workers, and the words at every place that takes them.
 func hostileInventory(generation inventory.Generation) inventory.Inventory {
 	inv := inventory.Inventory{Generation: generation, GroupVars: map[string]map[string]any{
 		"all":         {"from_all": "{{ no }}", "list": slices.Clone(hostileWords)},

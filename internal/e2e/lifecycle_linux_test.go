@@ -19,10 +19,10 @@ func TestLifecycle(t *testing.T) {
 		masters          int
 		askPassword      bool
 	}{
-		{"built-in preparation, one master", "simple", "instantiate_sandbox.json", 1, false},
-		{"built-in preparation, three masters, sudo asks for the password", "complex", "instantiate_sandbox.json", 3, true},
-		{"script, one master", "simple", "instantiate_script.json", 1, false},
-		{"script, three masters", "complex", "instantiate_script.json", 3, false},
+		{"built-in preparation, one control-plane node", "simple", "instantiate_sandbox.json", 1, false},
+		{"built-in preparation, three control-plane nodes, sudo asks for the password", "complex", "instantiate_sandbox.json", 3, true},
+		{"script, one control-plane node", "simple", "instantiate_script.json", 1, false},
+		{"script, three control-plane nodes", "complex", "instantiate_script.json", 3, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx := t.Context()

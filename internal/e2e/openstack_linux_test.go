@@ -372,7 +372,7 @@ func (l *stackLab) heat(method string, body, into any, path ...string) {
 	}
 }
 
-// TestStackLife takes three masters and two workers through their whole life.
+// TestStackLife takes three control-plane nodes and two workers through their whole life.
 func TestStackLife(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

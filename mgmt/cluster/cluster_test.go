@@ -50,7 +50,7 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// TestMasterEndsMeanwhile: another one is asked when the first has answered that it is ready, but not what it was asked.
+// TestControlPlaneEndsMeanwhile: another one is asked when the first has answered that it is ready, but not what it was asked.
 func TestControlPlaneEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "m2", "m3", "w4")

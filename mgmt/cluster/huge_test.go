@@ -28,7 +28,7 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
-// hostileMaster is a control-plane node whose API server answers with what serve writes.
+// hostileControlPlane is a control-plane node whose API server answers with what serve writes.
 type hostileControlPlane struct {
 	kubeconfig string
 	address    string

@@ -162,7 +162,7 @@ func (l *lab) outcome(id string) outcome {
 	for _, n := range l.World.Nodes() {
 		name := l.World.Host(n.Machine).Name()
 		byAddr[n.Address.String()] = name
-		out.Nodes = append(out.Nodes, fmt.Sprint(name, " master:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
+		out.Nodes = append(out.Nodes, fmt.Sprint(name, " control plane:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
 	}
 	slices.Sort(out.Nodes)
 	for _, m := range l.World.EtcdMembers() {

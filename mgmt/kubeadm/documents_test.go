@@ -48,7 +48,7 @@ var sites = map[string]struct {
 	workers      []mgmt.Node
 	points       []vnflcm.ConnectionPoint
 }{
-	"one-master": {`{"master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
+	"one-control-plane-node": {`{"master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
 	"v1beta3": {`{"kubernetes_version":"1.30.14","master_node":{"cluster_cp_name":"M","taints":[]},
 		"worker_node":{"labels":{"disk":"ssd","example.org/tier":"1"},"taints":"dedicated=media:NoSchedule"}}`, oneControlPlane, worker, nil},
 	"previous-minor": {`{"kubernetes_version":"1.34.4","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
@@ -145,7 +145,7 @@ func TestBalancer(t *testing.T) {
 		clustertest.Golden(t, name+".haproxy.cfg", []byte(haproxy))
 		clustertest.Golden(t, name+".keepalived.conf", []byte(keepalived))
 	}
-	for _, name := range []string{"one-master", "outside"} {
+	for _, name := range []string{"one-control-plane-node", "outside"} {
 		if site(t, name).Balanced() {
 			t.Errorf("%s: nobody asked for a load balancer", name)
 		}
@@ -158,9 +158,9 @@ func TestContainerd(t *testing.T) {
 	const images = "registry.k8s.io/kube-apiserver:v1.35.4\nregistry.k8s.io/coredns/coredns:v1.13.1\nregistry.k8s.io/pause:3.10.1\n"
 	const whole, limited = "Name:\tsystemd\nCapBnd:\t000001ffffffffff\n", "CapEff:\t000001ffffffffff\nCapBnd:\t000001fffeffffff\n"
 	for name, c := range map[string]struct{ site, version, status string }{
-		"containerd-1.6.toml": {"one-master", "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1", whole},
+		"containerd-1.6.toml": {"one-control-plane-node", "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u1", whole},
 		"containerd-1.7.toml": {"outside", "containerd containerd.io 1.7.27 05044ec0a9a75232cad458027ca83437aae3f4da", limited},
-		"containerd-2.0.toml": {"one-master", "containerd github.com/containerd/containerd/v2 v2.0.5 fb4c30d4ede3531652d86197bf3fc9515e5276d9", whole},
+		"containerd-2.0.toml": {"one-control-plane-node", "containerd github.com/containerd/containerd/v2 v2.0.5 fb4c30d4ede3531652d86197bf3fc9515e5276d9", whole},
 		"containerd-2.2.toml": {"outside", "containerd github.com/containerd/containerd/v2 2.2.1 x", limited},
 	} {
 		got, err := site(t, c.site).ContainerdConfig(c.version, images, c.status)
@@ -170,7 +170,7 @@ func TestContainerd(t *testing.T) {
 		clustertest.Golden(t, name, got)
 	}
 	for _, version := range []string{"", "containerd", "containerd x 3.0.0", "containerd x 0.9.1", "runc version 1.1.5"} {
-		if _, err := site(t, "one-master").ContainerdConfig(version, images, whole); err == nil {
+		if _, err := site(t, "one-control-plane-node").ContainerdConfig(version, images, whole); err == nil {
 			t.Errorf("%q is a version", version)
 		}
 	}

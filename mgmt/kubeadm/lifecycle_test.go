@@ -45,12 +45,12 @@ func TestLifecycle(t *testing.T) {
 		change           []mgmttest.Change
 		variant          bool
 	}{
-		"built-in preparation, one master":    {"simple", "instantiate_sandbox.json", 1, nil, false},
-		"built-in preparation, three masters": {"complex", "instantiate_sandbox.json", 3, nil, true},
-		"script, one master":                  {"simple", "instantiate_script.json", 1, nil, true},
-		"script, three masters":               {"complex", "instantiate_script.json", 3, nil, true},
-		"virtual address, three masters":      {"complex", "instantiate_sandbox.json", 3, virtual(t), true},
-		"script behind a virtual address":     {"complex", "instantiate_script.json", 3, virtual(t), false},
+		"built-in preparation, one control-plane node":    {"simple", "instantiate_sandbox.json", 1, nil, false},
+		"built-in preparation, three control-plane nodes": {"complex", "instantiate_sandbox.json", 3, nil, true},
+		"script, one control-plane node":                  {"simple", "instantiate_script.json", 1, nil, true},
+		"script, three control-plane nodes":               {"complex", "instantiate_script.json", 3, nil, true},
+		"virtual address, three control-plane nodes":      {"complex", "instantiate_sandbox.json", 3, virtual(t), true},
+		"script behind a virtual address":                 {"complex", "instantiate_script.json", 3, virtual(t), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 )
 
-// script returns the package's script. Nodes that are being replaced come last in Masters, because the script creates a new
+// script returns the package's script. Nodes that are being replaced come last in ControlPlane, because the script creates a new
 // cluster on the first one.
 func (e *environment) script() controlplane.Script {
 	gone := e.replaced(e.controlPlane)

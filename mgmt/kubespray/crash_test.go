@@ -115,7 +115,7 @@ func (l *lab) outcome(id string) outcome {
 	for _, n := range l.World.Nodes() {
 		name := l.World.Host(n.Machine).Name()
 		names = append(names, n.Name, name)
-		out.Nodes = append(out.Nodes, fmt.Sprint(name, " master:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
+		out.Nodes = append(out.Nodes, fmt.Sprint(name, " control plane:", n.ControlPlane, " ready:", n.Ready, " cordoned:", n.Unschedulable))
 	}
 	slices.Sort(out.Nodes)
 	plain := strings.NewReplacer(names...)

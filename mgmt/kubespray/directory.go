@@ -277,15 +277,10 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// removeEmpty removes a directory that was created and not marked before the process died.
-func (w *directory) removeEmpty(ctx context.Context) error {
-	entries, err := w.entries(ctx, w.path)
-	if err != nil {
-		return ignoring(err, fs.ErrNotExist)
+// ignoring returns nil instead of an error that is harmless.
+func ignoring(err, harmless error) error {
+	if errors.Is(err, harmless) {
+		return nil
 	}
-	if len(entries) > 0 {
-		return nil // another program has written files into it
-	}
-	_, err = holds(ctx, w.host, "rmdir", "--", w.path)
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubespray/inventory"
 	"github.com/vnfkit/vnfkit/sshexec"
-	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // put replaces the files of the inventory, each one atomically. It records all paths in the mark before it writes them, so
@@ -148,79 +147,4 @@ func (w *directory) uploads(ctx context.Context) (left []string, err error) {
 		}
 	}
 	return left, nil
-}
-
-// remove removes the files that the driver wrote. If the driver owns the directory, it removes the directory.
-func (w *directory) remove(ctx context.Context) error {
-	if w.whole() {
-		return w.removeWhole(ctx)
-	}
-	left, err := w.uploads(ctx)
-	if err != nil {
-		return err
-	}
-	gone := append([]string{"rm", "-rf", "--", w.own()}, left...)
-	var folders []string
-	for _, name := range w.mark.Files {
-		if strings.HasSuffix(name, "/") {
-			folders = append(folders, strings.TrimSuffix(name, "/"))
-			continue
-		}
-		gone = append(gone, name)
-	}
-	if err := w.host.Exec(ctx, sshexec.Command{Argv: gone}); err != nil {
-		return err
-	}
-	slices.SortFunc(folders, func(a, b string) int { return len(b) - len(a) }) // nested directories first
-	for _, name := range folders {
-		// rmdir leaves a directory that has files of another program.
-		if _, err := holds(ctx, w.host, "rmdir", "--", name); err != nil {
-			return err
-		}
-	}
-	return w.host.Exec(ctx, sshexec.Command{Argv: []string{"rm", "-f", "--", w.path + "/" + markFile}})
-}
-
-// removeWhole removes the directory, and the mark last: a process that resumes after a crash recognizes the directory by
-// the mark.
-func (w *directory) removeWhole(ctx context.Context) error {
-	entries, err := w.entries(ctx, w.path)
-	if err != nil {
-		return err
-	}
-	gone := []string{"rm", "-rf", "--"}
-	for _, name := range entries {
-		if name != markFile {
-			gone = append(gone, w.path+"/"+name)
-		}
-	}
-	for _, argv := range [][]string{gone, {"rm", "-rf", "--", w.path}} {
-		if err := w.host.Exec(ctx, sshexec.Command{Argv: argv}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// clear removes the directory that the instance has claimed. If the server does not answer, clear logs a warning that names
-// the directory, so that the VNF can still be terminated.
-func (d *Driver) clear(ctx context.Context, op *vnflcm.Operation) error {
-	var t taken
-	if err := op.State().Get(ctx, directoryState, &t); err != nil {
-		return ignoring(err, vnflcm.ErrNotFound)
-	}
-	err := vnflcm.Do(ctx, op, "remove-directory", "", func(ctx context.Context) error {
-		err := mgmt.Within(ctx, d.config.Timeouts.Login, func(ctx context.Context) error { return d.removeTaken(ctx, op, t) })
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			op.Log.WarnContext(ctx, "the directory of the inventory is left on the Ansible server", "server", t.Server, "directory", t.Path, "error", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return op.State().Delete(ctx, directoryState)
 }

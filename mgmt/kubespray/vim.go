@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/expiry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
@@ -67,4 +68,15 @@ func (d *deployment) endpoint(ctx context.Context) (string, error) {
 		host = cp.Address().String()
 	}
 	return net.JoinHostPort(host, apiPort), d.kube.CheckName(ctx, host)
+}
+
+func runRemoveVIM(ctx context.Context, d *deployment, _ mgmt.Node) error {
+	return vimentry.RemoveVIM(ctx, d.op)
+}
+
+// runRemoveAccount deletes the account that the entry in the VIM registry used.
+func runRemoveAccount(ctx context.Context, d *deployment, _ mgmt.Node) error {
+	return vimentry.RemoveAccount(ctx, d.op, func(context.Context) (*clusternodes.Cluster, vimentry.VIMParam, error) {
+		return d.kube, d.p.VIM, d.broken
+	})
 }

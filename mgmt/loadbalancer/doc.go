@@ -5,7 +5,7 @@
 //	err := lb.Install(ctx, proxy)
 //	err = lb.Put(ctx, "cluster/"+instanceID, loadbalancer.Cluster(0, controlPlane, workers))
 //	err = lb.Put(ctx, "cnf/"+other, loadbalancer.Part{Frontends: []loadbalancer.Frontend{
-//		{Name: "web", Port: 30080, To: []string{"masters", "workers"}, Toward: 30080},
+//		{Name: "web", Port: 30080, To: []string{loadbalancer.ControlPlane, loadbalancer.Workers}, Toward: 30080},
 //	}})
 //	left, err := lb.Drain(ctx, []string{worker.ID}, time.Minute)
 //

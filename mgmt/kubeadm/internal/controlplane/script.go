@@ -19,7 +19,7 @@ import (
 type Script struct {
 	Name string                                   // path in the package
 	Open func(name string) (io.ReadCloser, error) // opens files of the package
-	// Masters are the control-plane nodes. The first one initialises the cluster: Tacker's scripts run kubeadm init on the
+	// The first control-plane node initialises the cluster: Tacker's scripts run kubeadm init on the
 	// node whose address is first in the list.
 	ControlPlane             []mgmt.Node
 	API                      string // host of the API
@@ -88,7 +88,7 @@ func Line(out, label string) string {
 	return found
 }
 
-// masterArgs returns the arguments of the script that are the same for all control-plane nodes.
+// controlPlaneArgs returns the arguments of the script that are the same for all control-plane nodes.
 func (s Script) controlPlaneArgs() []string {
 	var ips []string
 	for _, m := range s.ControlPlane {
