@@ -156,10 +156,10 @@ func common(r schema.GroupVersionResource, o *unstructured.Unstructured, deletes
 	switch r.Resource {
 	case "events", "endpoints", "endpointslices", "leases", "controllerrevisions":
 		return true
-	case "serviceaccounts":
-		return o.GetName() == "default"
-	case "configmaps":
-		return o.GetName() == "kube-root-ca.crt"
+	case "serviceaccounts", "configmaps":
+		if o.GetName() == map[string]string{"serviceaccounts": "default", "configmaps": "kube-root-ca.crt"}[r.Resource] {
+			return true
+		}
 	}
 	return len(o.GetOwnerReferences()) > 0 || // the owner is checked instead
 		o.GetAnnotations()["helm.sh/hook"] != "" && (r == claimResource && deletesClaims || r != claimResource && !objects.Keeps(o)) ||
