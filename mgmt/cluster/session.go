@@ -8,9 +8,6 @@ import (
 	"net"
 	"time"
 
-	api "k8s.io/client-go/tools/clientcmd/api/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
@@ -64,23 +61,21 @@ func (s *session) ready(ctx context.Context) error {
 	return err
 }
 
-// credentials reads certificates from a kubeconfig. It ignores fields that would make this process read files or run programs, which
-// the author of the file must not be able to do. No error quotes the file, because the file has a key.
+// credentials reads certificates from a kubeconfig. No error quotes the file, because the file has a key.
 func credentials(admin []byte) (config *tls.Config, ca []byte, err error) {
-	var k api.Config
-	if yaml.Unmarshal(admin, &k) != nil || len(k.Clusters) != 1 || len(k.AuthInfos) != 1 {
+	k, ok := kubeaccess.ReadNodeConfig(admin)
+	if !ok {
 		return nil, nil, errors.New("cluster: " + adminConfig + " is no kubeconfig with one cluster and one user")
 	}
-	ca, user := k.Clusters[0].Cluster.CertificateAuthorityData, k.AuthInfos[0].AuthInfo
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(ca) {
+	if !roots.AppendCertsFromPEM(k.CA) {
 		return nil, nil, errors.New("cluster: " + adminConfig + " has no CA certificate")
 	}
-	pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+	pair, err := tls.X509KeyPair(k.Certificate, k.Key)
 	if err != nil {
 		return nil, nil, errors.New("cluster: " + adminConfig + " has no client certificate with its key")
 	}
-	return &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, ca, nil
+	return &tls.Config{RootCAs: roots, ServerName: serverName, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, k.CA, nil
 }
 
 // CheckName reports whether a client that connects to the cluster by that host name or address can verify who

@@ -3,7 +3,6 @@ package expiry
 import (
 	"context"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -70,7 +68,8 @@ func inspect(ctx context.Context, n mgmt.Node, names []string) (out []vnflcm.Cer
 			return out, err
 		}
 		if strings.HasSuffix(name, ".conf") {
-			text = clientCertificate(text)
+			config, _ := kubeaccess.ReadNodeConfig(text)
+			text = config.Certificate
 		}
 		if cert := parse(text); cert != nil {
 			out = append(out, described(vnflcm.Certificate{On: n.ID, Machine: n.Name, Name: name}, cert))
@@ -83,25 +82,6 @@ func inspect(ctx context.Context, n mgmt.Node, names []string) (out []vnflcm.Cer
 func described(c vnflcm.Certificate, cert *x509.Certificate) vnflcm.Certificate {
 	c.NotBefore, c.NotAfter, c.IsCA = cert.NotBefore, cert.NotAfter, cert.IsCA
 	return c
-}
-
-// clientCertificate returns the certificate in a kubeconfig with one user, PEM; nil for another text.
-func clientCertificate(text []byte) []byte {
-	var file struct {
-		Users []struct {
-			User struct {
-				Certificate string `yaml:"client-certificate-data"`
-			} `yaml:"user"`
-		} `yaml:"users"`
-	}
-	if yaml.Unmarshal(text, &file) != nil || len(file.Users) != 1 {
-		return nil
-	}
-	data, err := base64.StdEncoding.DecodeString(file.Users[0].User.Certificate)
-	if err != nil {
-		return nil
-	}
-	return data
 }
 
 // parse returns the first certificate of a PEM text, nil if it has none.

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -21,6 +20,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -68,7 +68,8 @@ func readCertificate(ctx context.Context, n mgmt.Node, name string) (*x509.Certi
 		return nil, err
 	}
 	if strings.HasSuffix(name, ".conf") {
-		text = readKubeconfig(text).certificate
+		config, _ := kubeaccess.ReadNodeConfig(text)
+		text = config.Certificate
 	}
 	return parseCertificate(text), nil
 }
@@ -116,44 +117,6 @@ func keyType(cert *x509.Certificate) string {
 		return "ECDSA-" + key.Params().Name
 	}
 	return cert.PublicKeyAlgorithm.String()
-}
-
-// kubeconfig has the parts of a kubeconfig with one cluster and one user that identify them, as PEM.
-type kubeconfig struct {
-	ca, certificate, key []byte
-	server               string
-}
-
-// readKubeconfig returns an empty kubeconfig for another file.
-func readKubeconfig(text []byte) kubeconfig {
-	var file struct {
-		Clusters []struct {
-			Cluster struct {
-				CA     string `yaml:"certificate-authority-data"`
-				Server string `yaml:"server"`
-			} `yaml:"cluster"`
-		} `yaml:"clusters"`
-		Users []struct {
-			User struct {
-				Certificate string `yaml:"client-certificate-data"`
-				Key         string `yaml:"client-key-data"`
-			} `yaml:"user"`
-		} `yaml:"users"`
-	}
-	if yaml.Unmarshal(text, &file) != nil || len(file.Clusters) != 1 || len(file.Users) != 1 {
-		return kubeconfig{}
-	}
-	cluster, user := file.Clusters[0].Cluster, file.Users[0].User
-	return kubeconfig{decodeBase64(cluster.CA), decodeBase64(user.Certificate), decodeBase64(user.Key), cluster.Server}
-}
-
-// decodeBase64 returns nil for a text that is no base64.
-func decodeBase64(text string) []byte {
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil
-	}
-	return data
 }
 
 // parseCertificate returns nil for a text without a certificate.
@@ -296,9 +259,10 @@ func CopyAdmin(ctx context.Context, n mgmt.Node) error {
 
 // isFormer reports whether a kubeconfig is an older copy of another one.
 func isFormer(copied, admin []byte) bool {
-	old, now := readKubeconfig(copied), readKubeconfig(admin)
-	was, is := parseCertificate(old.certificate), parseCertificate(now.certificate)
-	return was != nil && is != nil && !was.Equal(is) && was.Subject.String() == is.Subject.String() && bytes.Equal(old.ca, now.ca) && old.server == now.server
+	old, ok1 := kubeaccess.ReadNodeConfig(copied)
+	now, ok2 := kubeaccess.ReadNodeConfig(admin)
+	was, is := parseCertificate(old.Certificate), parseCertificate(now.Certificate)
+	return ok1 && ok2 && was != nil && is != nil && !was.Equal(is) && was.Subject.String() == is.Subject.String() && bytes.Equal(old.CA, now.CA) && old.Server == now.Server
 }
 
 // kubeletFile has the client certificate and the key of a kubelet that renews its certificate.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
@@ -239,8 +240,8 @@ func (k Kubelet) Sign(ctx context.Context, by mgmt.Node, c Configuration) ([]byt
 	if err != nil {
 		return nil, jointoken.Masked(err)
 	}
-	signed := readKubeconfig(text)
-	pair, err := tls.X509KeyPair(signed.certificate, signed.key)
+	signed, _ := kubeaccess.ReadNodeConfig(text)
+	pair, err := tls.X509KeyPair(signed.Certificate, signed.Key)
 	if err == nil {
 		err = checkClient(pair.Leaf, authority, k.now, k.user)
 	}
