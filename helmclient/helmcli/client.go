@@ -21,7 +21,8 @@ type Runner interface {
 }
 
 // Master is a machine that has helm and reaches the cluster. It also needs kubectl for helmclient.CRDCreateReplace, for
-// all CRDs of charts with helm 4, to mark releases as failed, and for the events in a NotReadyError.
+// all CRDs of charts with helm 4, to mark releases as failed, and for the events in a NotReadyError. kubectl uses the kubeconfig of
+// helm: another client of the API would need credentials of its machine that have the same rights.
 type Master struct {
 	Name   string // used in errors; required, unique
 	Runner Runner // required

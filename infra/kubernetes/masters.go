@@ -94,9 +94,6 @@ func (h *helmInfo) target(address string, via *sshexec.Target, trusted bool, sto
 	if t.Auth, err = login.Login(h.mastersLogin).Auth("masternode_"); err != nil {
 		return t, vnflcm.AtPath(helmInfoPath, err)
 	}
-	if !h.Password.IsZero() {
-		t.Sudo = sshexec.SudoPassword(h.Password.Reveal())
-	}
 	var keys []string
 	for _, line := range h.HostKeys {
 		if of, key, _ := strings.Cut(line, " "); of == address || strings.Trim(of, "[]") == address {
