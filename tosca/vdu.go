@@ -19,7 +19,7 @@ type VDU struct {
 	// ID is the name of the node template, which is vduId in SOL003.
 	ID   string
 	Kind VDUKind
-	// Name and Description are the texts for people.
+	// Name and Description are texts for display.
 	Name, Description string
 	// Min and Max limit the number of instances (vdu_profile). Max is -1 without a limit.
 	Min, Max int

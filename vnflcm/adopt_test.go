@@ -255,7 +255,7 @@ func (s *slowAdopter) Adopt(ctx context.Context, op *vnflcm.Operation, resource 
 	return s.cloud.Adopt(ctx, op, resource)
 }
 
-// TestAdoptWhileVIMIsDeleted: an instance is not adopted on a VIM that a client deletes meanwhile.
+// TestAdoptWhileVIMIsDeleted checks that an instance is not adopted on a VIM that a client deletes meanwhile.
 func TestAdoptWhileVIMIsDeleted(t *testing.T) {
 	t.Parallel()
 	var driver *slowAdopter

@@ -247,8 +247,8 @@ func (x *issued) count(kind string) int {
 
 const readDelay = 2 * time.Minute // time after an operation within which its certificates have been read
 
-// TestCertificateStatus: certificates are read with a login after an operation, and daily without one. They are removed with the machine
-// and with the instance.
+// TestCertificateStatus checks that certificates are read with a login after an operation, and daily without a login, and that their
+// records are removed with the machine and with the instance.
 func TestCertificateStatus(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -478,7 +478,7 @@ func TestSharedAddress(t *testing.T) {
 	})
 }
 
-// TestNextLimit: certificates are read again when a limit passes, not only once a day.
+// TestNextLimit checks that certificates are read again when a limit passes, and not only once a day.
 func TestNextLimit(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
@@ -543,7 +543,7 @@ func TestAnnouncedOnce(t *testing.T) {
 	}
 }
 
-// TestAnnouncedByOneProcess: of two processes on one store, one announces.
+// TestAnnouncedByOneProcess checks that only one of two processes on the same store announces.
 func TestAnnouncedByOneProcess(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, x *issued) {
@@ -624,7 +624,7 @@ func TestHostileCertificates(t *testing.T) {
 	})
 }
 
-// TestCertificatesResealed: Reseal leaves no certificates under an old key.
+// TestCertificatesResealed checks that Reseal leaves no certificates under an old key.
 func TestCertificatesResealed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

@@ -239,7 +239,7 @@ func TestLostStoreIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestDeadProcess: the operation of a process that has died is taken over after its TTL, and the record of that process is removed.
+// TestDeadProcess checks that the operation of a dead process is taken over after the TTL, and that the record of the process is removed.
 func TestDeadProcess(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

@@ -137,8 +137,8 @@ func TestMigratedUnderAnotherKey(t *testing.T) {
 	wantIs(t, x.Documents("d").Put(t.Context(), "2", 0, "content"), vnflcm.ErrShutdown)
 }
 
-// TestMigratedWhileWorking: a process of an earlier version leaves its operation in the middle of a step, and a process of the newer version
-// continues it.
+// TestMigratedWhileWorking checks that a process of an earlier version leaves its operation in the middle of a step after a migration, and
+// that a process of the newer version continues the operation.
 func TestMigratedWhileWorking(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

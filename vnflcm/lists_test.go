@@ -130,7 +130,7 @@ func got1(set map[string]bool) string {
 	return ""
 }
 
-// TestVersions: the Version of a document changes with each change of its content, and only then.
+// TestVersions checks that the Version of a document changes with each change of its content, and only then.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -164,7 +164,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestChanges: the feed has all changes of an instance, in order, each with the content at its time.
+// TestChanges checks that the feed has all changes of an instance in order, each with the content at the time of the change.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

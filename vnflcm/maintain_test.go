@@ -121,7 +121,7 @@ func (s *measured) List(ctx context.Context, q store.Query) ([]store.Record, err
 	return list, err
 }
 
-// TestResealReadsOneRecord: the memory that Reseal needs does not grow with the number of records.
+// TestResealReadsOneRecord checks that the memory that Reseal needs does not grow with the number of records.
 func TestResealReadsOneRecord(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

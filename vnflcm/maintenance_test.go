@@ -72,7 +72,7 @@ func (noGranter) Grant(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.
 	return &vnflcm.Grant{ID: "grant"}, nil
 }
 
-// TestMaintainRefusals: a refused request stores nothing.
+// TestMaintainRefusals checks that a refused request stores nothing.
 func TestMaintainRefusals(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -169,7 +169,7 @@ func TestMaintainCancel(t *testing.T) {
 	x.wait(opID, x.Fail(t.Context(), opID), vnflcm.Failed)
 }
 
-// TestMaintainPreview: a preview has the tasks of the driver, and stores nothing.
+// TestMaintainPreview checks that a preview has the tasks of the driver, and stores nothing.
 func TestMaintainPreview(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -340,7 +340,7 @@ func TestMigrateConverts(t *testing.T) {
 	}
 }
 
-// TestMigrateReadsOneRecord: the memory that a migration needs does not grow with the number of records.
+// TestMigrateReadsOneRecord checks that the memory that a migration needs does not grow with the number of records.
 func TestMigrateReadsOneRecord(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestNoopDriver: all operations work on a package whose VNFD names vnflcm_noop for hooks.
+// TestNoopDriver runs all operations with a package whose VNFD names vnflcm_noop for hooks.
 func TestNoopDriver(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(c *vnflcm.Config) {

@@ -157,7 +157,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestPanicsOfRequests: a panic while a request is checked refuses the request and changes nothing.
+// TestPanicsOfRequests checks that a panic during the check of a request refuses the request and changes nothing.
 func TestPanicsOfRequests(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"Plan", "Validate", "Preview"} {
@@ -184,7 +184,7 @@ func TestPanicsOfRequests(t *testing.T) {
 	}
 }
 
-// TestPanicsOfObservers: an operation continues when the observer panics.
+// TestPanicsOfObservers checks that an operation continues when the observer panics.
 func TestPanicsOfObservers(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer

@@ -110,7 +110,7 @@ heal_end
 	}
 }
 
-// TestPreviewOfNewInstance: the machines of a VNF that is not instantiated do not exist yet.
+// TestPreviewOfNewInstance checks the preview of an instantiation, whose machines do not exist yet.
 func TestPreviewOfNewInstance(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -123,7 +123,7 @@ func TestPreviewOfNewInstance(t *testing.T) {
 	x.instantiate(id, "plain", vnflcm.Completed)
 }
 
-// TestPreviewRefused: a preview has the errors of the operation.
+// TestPreviewRefused checks that a preview is refused with the errors of the operation.
 func TestPreviewRefused(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, func(c *vnflcm.Config) {

@@ -118,8 +118,8 @@ type hooked struct{ hooks vnflcm.Hooks }
 func (h hooked) Validate(context.Context, *vnflcm.Operation) error { return nil }
 func (h hooked) Hooks() vnflcm.Hooks                               { return h.hooks }
 
-// TestRetryAfterPartialRollback: Retry after a partial rollback repeats all steps, because the journal is void, with
-// the VNFCs that Plan announced.
+// TestRetryAfterPartialRollback checks that Retry after a partial rollback repeats all steps with the VNFCs of the plan, because the
+// journal is void.
 func TestRetryAfterPartialRollback(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)

@@ -453,7 +453,7 @@ func TestLostLeasesDoNotCount(t *testing.T) {
 	}
 }
 
-// TestDeadlyPhase: workers of an engine die in the same phase.
+// TestDeadlyPhase lets workers of an engine die in the same phase.
 func TestDeadlyPhase(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestCNFPackage(t *testing.T) {
 	}
 }
 
-// TestCNFChart: the archive holds what lies beside it to be read.
+// TestCNFChart checks that the archive contains the files of the folder beside it, which are there for readers.
 func TestCNFChart(t *testing.T) {
 	dir := os.DirFS(cnf + "/Files/kubernetes")
 	want, got := map[string]string{}, map[string]string{}

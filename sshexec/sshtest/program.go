@@ -102,7 +102,7 @@ func isShellScript(content []byte) bool {
 	return slices.Contains([]string{"sh", "bash", "dash"}, path.Base(words[0]))
 }
 
-// program returns a registered or built-in program by its name, nil if there is none.
+// program returns a registered or built-in program by its name, nil if the host does not have it.
 func (h *Host) program(name string) (program Command, builtin bool) {
 	if program, ok := h.config.Commands[name]; ok {
 		return program, false

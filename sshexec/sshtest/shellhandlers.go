@@ -143,7 +143,7 @@ func (s *shell) lookup(hc interp.HandlerContext, names []string) []string {
 	return []string{"printf", "%s\n", strings.Join(found, "\n")}
 }
 
-// which returns the path of a program, "" if there is none.
+// which returns the path of a program, "" if the host does not have it.
 func (p *Process) which(name string) string {
 	if strings.Contains(name, "/") {
 		if info, err := p.FS.Stat(p.abs(name)); err == nil && info.Mode()&0o111 != 0 {
