@@ -13,47 +13,45 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Archive is an opened VNF package. It is an fs.FS confined to the package: it
-// reads members as streams and never unpacks anything to disk. It is safe for
-// concurrent use until closed.
+// Archive is an open VNF package. It is an fs.FS of the files in the package, which are read as streams and never unpacked to disk. It is
+// safe for concurrent use until it is closed.
 type Archive struct {
 	source    *source
 	limits    Limits
 	integrity Integrity
 	meta      Meta
-	// entryLines are where TOSCA.meta has its keys, by their lower case form.
+	// entryLines are the positions of the keys in TOSCA.meta, by key in lower case.
 	entryLines map[string]problem.Position
 	manifest   *Manifest
 
-	signers  []Signer     // of the manifest
-	warnings problem.List // of opening
+	signers  []Signer     // signers of the manifest
+	warnings problem.List // warnings of opening
 	listing  problem.List // warnings about the list of members
 
-	passing chan struct{} // holds one value while a goroutine reads the whole package
-	// mu guards what follows and, since Judge replaces them, signers and warnings.
+	passing chan struct{} // contains a value while a goroutine reads the whole package
+	// mu guards the following fields and also signers and warnings, which Judge replaces.
 	mu      sync.Mutex
-	checked *findings // of reading the whole package, nil before
+	checked *findings // results of reading the whole package, nil before
 	// sums are the SHA-256 digests of all files, nil before the first pass over the package; early are the digests of
 	// files that were read before that pass.
 	sums, early map[string]string
 }
 
-// newArchive returns an Archive of which nothing has been read.
+// newArchive returns an Archive that has not read any file.
 func newArchive(s *source, limits Limits, integrity Integrity) *Archive {
 	return &Archive{source: s, limits: limits, integrity: integrity, passing: make(chan struct{}, 1), early: map[string]string{}}
 }
 
 var _ fs.FS = (*Archive)(nil)
 
-// Open opens a file of the package by its path (fs.ValidPath), for instance "BaseHOT/simple/simple_hot_top.yaml". If
-// the content differs from the content that was read before, for instance by Digest, the Read that reaches the end of
-// the file fails with problem.Changed. So a directory or a file that other programs can write yields only content that
-// the digest covers.
+// Open opens a file of the package by its path (fs.ValidPath), for example "BaseHOT/simple/simple_hot_top.yaml". If the content differs
+// from the content that was read before, for example by Digest, the Read that reaches the end of the file fails with problem.Changed. So
+// callers get only content that the digest covers, even if other programs can write to the package.
 func (a *Archive) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	if name != "." && !a.Has(name) && !a.hasFolder(name) { // added to the directory later
+	if name != "." && !a.Has(name) && !a.hasFolder(name) { // the file was added to the directory later
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	f, err := a.source.fsys.Open(name)
@@ -63,14 +61,14 @@ func (a *Archive) Open(name string) (fs.File, error) {
 	return a.check(name, f), nil
 }
 
-// Meta returns what TOSCA.meta says.
+// Meta returns the content of TOSCA.meta.
 func (a *Archive) Meta() Meta { return a.meta }
 
-// Manifest returns the parsed manifest, nil for a package without one. It is shared: do not change it.
+// Manifest returns the parsed manifest, nil for a package without a manifest. Do not change it, because other callers share it.
 func (a *Archive) Manifest() *Manifest { return a.manifest }
 
-// Warnings returns the faults that did not cause the package to be refused, sorted by position: faults found when
-// opening it and, after Verify or Digest, the faults they found.
+// Warnings returns the faults that did not refuse the package, sorted by position: the faults of opening the package and, after Verify or
+// Digest, their faults.
 func (a *Archive) Warnings() problem.List {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,22 +79,22 @@ func (a *Archive) Warnings() problem.List {
 	return all.Sorted()
 }
 
-// hasFolder reports whether the package has a folder of that name, with files or without.
+// hasFolder reports whether the package has a folder of this name. The folder may be empty.
 func (a *Archive) hasFolder(name string) bool { return a.source.listed.folders[name] }
 
-// Has reports whether the package has a file of that name.
+// Has reports whether the package has a file of this name.
 func (a *Archive) Has(name string) bool {
 	_, ok := a.source.listed.files[name]
 	return ok
 }
 
-// Close releases the package; files opened from it must not be used any more.
+// Close releases the package. The caller must not use files opened from the package any more.
 func (a *Archive) Close() error { return a.source.close() }
 
-// Artifact resolves the file of an artifact, as a VNFD writes it, to a path for Archive.Open. Packages write such paths
-// relative to the folder of the entry definitions ("../Scripts/install.sh"), as SOL001 demands, or relative to the root
-// ("Scripts/install.sh"); both are tried, in this order. The error is a problem.Problem with problem.OutsidePackage if
-// the path leads out of the package, and wraps fs.ErrNotExist if the file does not exist.
+// Artifact resolves the file of an artifact, as written in a VNFD, to a path for Archive.Open. The path may be relative to the folder of
+// the entry definitions ("../Scripts/install.sh"), as SOL001 requires, or to the root ("Scripts/install.sh"); Artifact tries both in this
+// order. The error is a problem.Problem with problem.OutsidePackage if the path leads out of the package, and wraps fs.ErrNotExist if the
+// file does not exist.
 func (a *Archive) Artifact(file string) (string, error) {
 	name, inside := a.Locate(path.Dir(a.meta.EntryDefinitions), file)
 	switch {
@@ -113,9 +111,8 @@ func (a *Archive) Artifact(file string) (string, error) {
 	return name, nil
 }
 
-// Locate resolves a path that is written in a file of folder dir. The path is relative to dir or, in some packages, to
-// the root of the package. It returns "" if the file does not exist. inside reports whether the path stays in the
-// package.
+// Locate resolves a path that is written in a file in the folder dir. The path is relative to dir or, in some packages, to the root of the
+// package. Locate returns "" if the file does not exist. inside reports whether the path stays in the package.
 func (a *Archive) Locate(dir, file string) (name string, inside bool) {
 	for _, from := range []string{dir, "."} {
 		candidate, ok := resolve(from, file)
@@ -127,8 +124,8 @@ func (a *Archive) Locate(dir, file string) (name string, inside bool) {
 	return "", inside
 }
 
-// resolve joins a path written in a file of folder dir to the root of the
-// package; false when it leads out of it.
+// resolve returns a path, written in a file in the folder dir, relative to the root of the package. It returns false if the path leads out
+// of the package.
 func resolve(dir, file string) (string, bool) {
 	if file == "" || strings.ContainsAny(file, "\\\x00") || path.IsAbs(file) || (len(file) >= 2 && file[1] == ':') {
 		return "", false
@@ -137,8 +134,8 @@ func resolve(dir, file string) (string, bool) {
 	return name, fs.ValidPath(name)
 }
 
-// Document reads a whole file. One that cannot be read, or is larger than
-// Limits.DocumentSize, gives a problem.Problem.
+// Document returns the content of a file. The error is a problem.Problem if the file cannot be read, or is larger than
+// Limits.DocumentSize.
 func (a *Archive) Document(name string) ([]byte, error) {
 	return readDocument(a, name, a.limits.DocumentSize)
 }

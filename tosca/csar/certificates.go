@@ -9,8 +9,8 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// packageCertificates reads the certificates for the manifest: the one that ETSI-Entry-Certificate names, and the one
-// beside the manifest with the same name (SOL004 4.1.3).
+// packageCertificates reads the certificates for the manifest: the file that ETSI-Entry-Certificate names, and the file beside the
+// manifest with the same name (SOL004 4.1.3).
 func (a *Archive) packageCertificates(j judge) []*x509.Certificate {
 	var all []*x509.Certificate
 	for _, name := range a.certificateFiles() {
@@ -30,8 +30,7 @@ func (a *Archive) certificateFiles() []string {
 	return append(names, a.certificateBeside(a.manifest.File)...)
 }
 
-// certificateBeside finds the files with the name of another and the suffix of a
-// certificate.
+// certificateBeside returns the files with the name of another file and the suffix of a certificate.
 func (a *Archive) certificateBeside(file string) []string {
 	var names []string
 	base := strings.TrimSuffix(file, path.Ext(file))
@@ -43,7 +42,7 @@ func (a *Archive) certificateBeside(file string) []string {
 	return names
 }
 
-// certificatesIn reads a file of certificates that stands somewhere.
+// certificatesIn reads a file of certificates that the line at pos names.
 func (a *Archive) certificatesIn(file string, pos problem.Position, j judge) []*x509.Certificate {
 	content, ok := a.named(file, pos, j)
 	if !ok {
@@ -56,11 +55,10 @@ func (a *Archive) certificatesIn(file string, pos problem.Position, j judge) []*
 	return list
 }
 
-// maxSignatureSize bounds the files of signatures and certificates, which are read
-// whole: they have a few KiB.
+// maxSignatureSize limits the size of files with signatures or certificates, which are read as a whole. Real files have a few KiB.
 const maxSignatureSize = 64 << 10
 
-// named reads a file of a signature or of certificates.
+// named reads the file of a signature or of certificates that the line at pos names.
 func (a *Archive) named(file string, pos problem.Position, j judge) ([]byte, bool) {
 	name, inside := resolve(".", file)
 	switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// compareSum checks the digest of a file that was read to its end. All reads of a file must give the same content:
-// else a directory or a hostile fs.FS could show one content to the pass that computes the package's digest, and
-// other content to the driver that uses the file.
+// compareSum checks the digest of a file that was read to its end. All reads of a file must return the same content. Otherwise a directory
+// or a hostile fs.FS could return one content to the pass that computes the package's digest, and other content to the driver that uses
+// the file.
 func (a *Archive) compareSum(name, sum string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,8 +31,7 @@ func (a *Archive) compareSum(name, sum string) error {
 	return nil
 }
 
-// remember keeps the digests that a pass over all files found. Files that were read with other content before are
-// an error, a problem.List.
+// remember stores the digests from a pass over all files. If files were read with other content before, it returns a problem.List.
 func (a *Archive) remember(sums map[string]string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,12 +64,12 @@ type checkedFile struct {
 	fs.File
 	archive *Archive
 	name    string
-	size    int64 // as listed
+	size    int64 // size in the list of members
 	hash    hash.Hash
-	hashed  int64 // the position of File
+	hashed  int64 // position of File, up to which the content is hashed
 }
 
-// check returns f with its content checked. Directories are returned as they are.
+// check returns f with a check of its content. It returns a directory unchanged.
 func (a *Archive) check(name string, f fs.File) fs.File {
 	size, isFile := a.source.listed.files[name]
 	if !isFile {
@@ -83,11 +82,11 @@ func (a *Archive) check(name string, f fs.File) fs.File {
 	return c
 }
 
-// Read reads from the file. The last bytes are returned only if the content is the one read before. The end is
-// also recognised by the size, for callers that read exactly that many bytes.
+// Read reads from the file. It returns the last bytes only if the content equals the content that was read before. It also recognises the
+// end by the size, for callers that read exactly this number of bytes.
 func (f *checkedFile) Read(b []byte) (int, error) {
 	n, err := f.File.Read(b)
-	_, _ = f.hash.Write(b[:n]) // never fails
+	_, _ = f.hash.Write(b[:n]) // Write of a hash never fails
 	f.hashed += int64(n)
 	if n > 0 && f.hashed >= f.size || errors.Is(err, io.EOF) {
 		if err := f.archive.compareSum(f.name, hex.EncodeToString(f.hash.Sum(nil))); err != nil {
@@ -97,15 +96,15 @@ func (f *checkedFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// seekableFile is a checkedFile of a file system whose files are io.Seekers. Bytes that the caller skips are read for
-// the digest.
+// seekableFile is a checkedFile of a file system whose files are io.Seekers. It also reads the bytes that the caller skips, for the
+// digest.
 type seekableFile struct {
 	*checkedFile
 	seeker io.Seeker
-	pos    int64 // where the caller reads next
+	pos    int64 // position of the caller's next Read
 }
 
-// Read reads from the position that was set last.
+// Read reads from the position of the caller.
 func (f *seekableFile) Read(b []byte) (int, error) {
 	if f.pos < f.hashed {
 		if _, err := f.seeker.Seek(0, io.SeekStart); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// liar is a hostile fs.FS: from the given opening of a file on it shows other content of the same size.
+// liar is a hostile fs.FS: from a certain opening of a file on, it returns other content of the same size.
 type liar struct {
 	fstest.MapFS
 	mu     sync.Mutex
@@ -38,7 +38,7 @@ func (l *liar) Open(name string) (fs.File, error) {
 	return l.MapFS.Open(name)
 }
 
-// listed are the files of a package with its manifest.
+// listed returns the files of a package with its manifest.
 func listed() map[string]string {
 	files := contents()
 	files["vnf.mf"] = manifestOf(files)
@@ -122,7 +122,7 @@ func fromPlace(f fs.File, offset int64) error {
 	return err
 }
 
-// TestSeekableFileIsAFileSystem repeats the test of io/fs after the digest is known: reads are compared then.
+// TestSeekableFileIsAFileSystem runs the test of testing/fstest after the digest is known, when the content of reads is compared.
 func TestSeekableFileIsAFileSystem(t *testing.T) {
 	a := open(t, sample)
 	if _, err := a.Digest(t.Context()); err != nil {
@@ -133,7 +133,7 @@ func TestSeekableFileIsAFileSystem(t *testing.T) {
 	}
 }
 
-// TestHostileFS has a file system that shows a file first with one content and later with another one.
+// TestHostileFS uses a file system that returns one content of a file first and another content later.
 func TestHostileFS(t *testing.T) {
 	for _, name := range []string{"TOSCA-Metadata/TOSCA.meta", "vnf.mf"} {
 		hostile := &liar{MapFS: mapFS(listed()), name: name, after: 1}

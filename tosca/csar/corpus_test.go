@@ -15,13 +15,13 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// facts are statements of the corpus' index about a manifest. They were found with other programs than this package.
+// facts are the data of the corpus' index about a manifest, which come from other programs than this package.
 type facts struct {
 	sources, ok, bad, noFile, none, absent int
 	cms                                    string // "", "verifies" or "does NOT verify"
 }
 
-// differs explains packages of which we find something else than the index says.
+// differs explains the packages for which this package and the index differ.
 var differs = map[string]string{
 	"tacker-ut-svp_csar_in_meta_and_manifest_false":      "TOSCA.meta names manifest.mf1, which is not there: a fault of its own",
 	"tacker-ut-svp_csar_in_meta_and_manifest_false_hash": "TOSCA.meta does not name the manifest, and it has not the name of the entry definitions",
@@ -49,8 +49,8 @@ var refused = map[string]problem.Code{
 	"vnfsdk-val-r293901-noTOSCAMetaInTOSCADirectory":        problem.MissingEntry,
 }
 
-// signedAsWhole are the packages of option 2, with whether the signature over the
-// CSAR is right: as openssl says, or because it is no CMS at all.
+// signedAsWhole maps the packages of option 2 to whether the signature over the CSAR is valid, according to openssl or because it is not
+// a CMS.
 var signedAsWhole = map[string]bool{
 	"sdc-2-file-signed-package":                         true,
 	"sdc-3-file-signed-package":                         true,
@@ -88,7 +88,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d packages, %d manifests in the index, of which %d are as it says", len(entries), len(index), agree)
 }
 
-// compareToIndex reports whether the index has facts of a package, and they hold.
+// compareToIndex reports whether the index has facts of a package, and the facts are equal.
 func compareToIndex(t *testing.T, name, path string, index map[string]facts) bool {
 	t.Helper()
 	a, err := csar.Open(t.Context(), path, csar.Options{Integrity: csar.Integrity{Policy: csar.Warn}})
@@ -134,7 +134,7 @@ func wholeIsRight(a *csar.Archive) bool {
 	return false
 }
 
-// factsOf counts as the index does: a digest without an algorithm counts as bad, a digest of a URL belongs to no file.
+// factsOf counts like the index: a digest without an algorithm is bad, and a digest of a URL does not belong to a file.
 func factsOf(a *csar.Archive, omitted map[string]string) facts {
 	var f facts
 	m := a.Manifest()
@@ -185,10 +185,9 @@ func factsOf(a *csar.Archive, omitted map[string]string) facts {
 	return f
 }
 
-// omittedFrom reads which members the corpus has left out of a package, with their
-// SHA-256.
+// omittedFrom returns the members of a package that the corpus omits, with their SHA-256.
 func omittedFrom(path string) map[string]string {
-	content, _ := os.ReadFile(filepath.Join(path, "OMITTED.txt")) // most packages have none
+	content, _ := os.ReadFile(filepath.Join(path, "OMITTED.txt")) // most packages do not have this file
 	omitted := map[string]string{}
 	for line := range strings.Lines(string(content)) {
 		if f := strings.Fields(line); len(f) > 2 && f[0] != "#" {

@@ -23,14 +23,13 @@ import (
 func digestOf(sums map[string]string) string {
 	all := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		// Names have no control characters, so that lines cannot be forged.
+		// Names have no control characters, so a name cannot contain a line.
 		_, _ = fmt.Fprintf(all, "%s  %s\n", sums[name], name)
 	}
 	return "sha256:" + hex.EncodeToString(all.Sum(nil))
 }
 
-// file reads a file once for all digests that are asked of it, and returns its
-// hexadecimal SHA-256. One that is broken is reported.
+// file reads a file once for all of its digests, and returns the hexadecimal SHA-256. It reports a file that cannot be read.
 func (p *pass) file(fsys fs.FS, name string) (string, error) {
 	sha := sha256.New()
 	var to io.Writer = sha
@@ -69,7 +68,7 @@ func (p *pass) copy(to io.Writer, fsys fs.FS, name string) error {
 
 var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// writerOnly hides further methods, so that the buffer is used.
+// writerOnly hides the ReadFrom method of a writer, so that io.CopyBuffer uses the buffer.
 type writerOnly struct{ io.Writer }
 
 // contextReader stops reading when its context ends.
@@ -85,7 +84,7 @@ func (c contextReader) Read(b []byte) (int, error) {
 	return c.r.Read(b)
 }
 
-// hashes are running digests by their algorithm.
+// hashes are unfinished digests by algorithm.
 type hashes map[crypto.Hash]hash.Hash
 
 func (h hashes) add(algorithm crypto.Hash) {
@@ -110,8 +109,8 @@ func (h hashes) sums() map[crypto.Hash][]byte {
 	return out
 }
 
-// hashOf is the algorithm of a name as packages write it: "SHA-256", "sha256"; 0
-// when it is not known or too weak.
+// hashOf returns the algorithm of a name in any notation of packages, for example "SHA-256" or "sha256". It returns 0 for an unknown or
+// too weak algorithm.
 func hashOf(algorithm string) crypto.Hash {
 	switch strings.ReplaceAll(strings.ToLower(algorithm), "-", "") {
 	case "sha256":
@@ -124,11 +123,11 @@ func hashOf(algorithm string) crypto.Hash {
 	return 0
 }
 
-// crlf writes text with the line ends that CMS wants (RFC 8551 3.1.1).
+// crlf writes text with the line ends that CMS requires (RFC 8551 3.1.1).
 type crlf struct {
 	to   io.Writer
 	skip bool
-	cr   bool // the last byte was one
+	cr   bool // the last byte was a carriage return
 }
 
 func (c *crlf) Write(b []byte) (int, error) {

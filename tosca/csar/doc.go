@@ -1,5 +1,5 @@
-// Package csar opens VNF packages: archives as ETSI SOL004 defines them, or
-// directories with the same layout, and gives their files as an fs.FS.
+// Package csar opens VNF packages, which are archives (ETSI SOL004) or directories with the same layout. It provides their files as an
+// fs.FS.
 //
 //	a, err := csar.Open(ctx, "vnf.csar", csar.Options{})
 //	if err != nil {
@@ -8,21 +8,18 @@
 //	defer a.Close()
 //	image, err := a.Open("Files/images/system.img")
 //
-// The package is checked against its own statements: the digests of TOSCA.meta and of the
-// manifest, and signatures over the manifest, over single files, or over the whole
-// CSAR in a zip (SOL004 clause 5). Open checks the signature of the manifest;
-// Verify, or Digest, reads everything once and checks the rest. Integrity sets
-// whether a fault refuses the package or is a warning:
+// A package states digests in TOSCA.meta and in the manifest, and may have signatures over the manifest, over single files, or over the
+// whole CSAR in a zip (SOL004 clause 5). Open checks the signature of the manifest. Verify and Digest read the whole package once and
+// check the rest. Integrity sets whether a fault refuses the package or is a warning:
 //
 //	a, err := csar.Open(ctx, "vnf.zip", csar.Options{
 //		Integrity: csar.Integrity{Policy: csar.Require, Roots: vendors},
 //	})
 //
-// Members are streams: memory does not depend on their size, and nothing is ever
-// unpacked to disk. A CSAR that lies compressed in a zip has no random access; it
-// is decompressed again as far as needed, with about 4 MiB of it cached, and
-// is refused if that takes more than 32 times the work of reading it once.
+// Members are streams, so memory does not depend on their size, and nothing is unpacked to disk. A CSAR that is compressed in a zip has no
+// random access. It is decompressed again as far as needed, with a cache of about 4 MiB, and is refused if this takes more than 32 times
+// the work of reading it once.
 //
-// Packages are untrusted input: names that lead out of the package, links, duplicates
-// and members that become too large are refused before anything is read.
+// Packages are untrusted input: names that lead out of the package, links, duplicates and too large members are refused before any
+// member is read.
 package csar

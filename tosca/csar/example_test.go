@@ -23,7 +23,7 @@ func ExampleOpen() {
 	// Output: Definitions/k8s_cluster_top.vnfd.yaml
 }
 
-// A package that is not what its manifest says is refused, with all that is wrong.
+// A package that differs from its manifest is refused with all faults.
 func ExampleArchive_Verify() {
 	file := func(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content)} }
 	a, err := csar.OpenFS(context.Background(), fstest.MapFS{
@@ -54,7 +54,7 @@ Hash: 486ea46224d1bb4fb680f34f7c9ad96a8f24ec88be73ea8e5a6c65260e9cb8a7
 	// vnfd.mf:5:1 csar.missing-file
 }
 
-// Only packages signed by a signer that the roots trust are opened.
+// With Require, Open accepts only packages with a trusted signer.
 func ExampleIntegrity() {
 	_, err := csar.Open(context.Background(), "../../examples/packages/k8s-cluster", csar.Options{
 		Integrity: csar.Integrity{Policy: csar.Require},
@@ -63,8 +63,7 @@ func ExampleIntegrity() {
 	// Output: true
 }
 
-// An artifact is read as a stream: an image of many GiB takes no more memory than
-// a script.
+// An artifact is read as a stream, so an image of many GiB takes no more memory than a script.
 func ExampleArchive_Open() {
 	a, err := csar.OpenFS(context.Background(), fstest.MapFS{
 		"vnfd.yaml":      {Data: []byte("tosca_definitions_version: tosca_simple_yaml_1_3\n")},

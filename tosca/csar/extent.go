@@ -9,8 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Records of an archive (APPNOTE.TXT 4.3.7, 4.3.16): their signatures, and how long
-// they are without what varies.
+// Records of an archive (APPNOTE.TXT 4.3.7, 4.3.16): their signatures, and their sizes without the variable fields.
 const (
 	localSignature, localSize = "PK\x03\x04", 30
 	endSignature, endSize     = "PK\x05\x06", 22
@@ -29,8 +28,8 @@ func (p *opening) checkExtent(z *zip.Reader, r io.ReaderAt, size int64) {
 	}
 }
 
-// startsWithMember reports whether the local header of one of the members is at the
-// beginning. An archive with a member that has no local header fails when that is read.
+// startsWithMember reports whether the local header of one of the members is at the beginning of the archive. Reading a member without a
+// local header fails later.
 func startsWithMember(files []*zip.File, r io.ReaderAt) bool {
 	head := make([]byte, localSize)
 	if _, err := r.ReadAt(head, 0); err != nil || !bytes.HasPrefix(head, []byte(localSignature)) {

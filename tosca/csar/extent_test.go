@@ -13,7 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// commented returns an archive with that comment, after the bytes before. The offsets in the archive include them.
+// commented returns an archive with a comment, behind the bytes before. The offsets in the archive include these bytes.
 func commented(t *testing.T, comment string, before []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -30,7 +30,7 @@ func commented(t *testing.T, comment string, before []byte) []byte {
 	return b.Bytes()
 }
 
-// TestExtraData: an archive in which other readers could find another one is refused.
+// TestExtraData checks that a file in which other readers could find another archive is refused.
 func TestExtraData(t *testing.T) {
 	plain := commented(t, "", nil)
 	other := zipWith(t, zip.Deflate, map[string][]byte{"vnfd.yaml": []byte("another descriptor")})

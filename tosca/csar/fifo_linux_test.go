@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestPipe: a pipe without a writer does not block a program that checks a folder of packages.
+// TestPipe checks that a pipe without a writer does not block a program that checks a folder of packages.
 func TestPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.csar")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {

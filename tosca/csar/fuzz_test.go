@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/csar"
 )
 
-// small keeps the fuzzer from spending its time on large inputs.
+// small has low limits, so that the fuzzer does not spend its time on large inputs.
 var small = csar.Options{Limits: csar.Limits{Members: 200, MemberSize: 1 << 20, TotalSize: 4 << 20, DocumentSize: 1 << 18}}
 
 // use calls the functions that a VNFM calls for an archive.

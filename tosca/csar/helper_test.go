@@ -59,8 +59,8 @@ func zipOf(t *testing.T, dir string) []byte {
 	return b.Bytes()
 }
 
-// large reports whether compressing the files would take most of the time of a test. They get a deflate stream of
-// stored blocks instead.
+// large reports whether compressing the files would take most of the time of a test. Large files get a deflate stream of stored blocks
+// instead.
 func large(files map[string][]byte) bool {
 	n := 0
 	for _, content := range files {
@@ -69,7 +69,7 @@ func large(files map[string][]byte) bool {
 	return n > 2<<20
 }
 
-// zipWith packs files, each with that method.
+// zipWith packs files with a compression method.
 func zipWith(t testing.TB, method uint16, files map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -105,7 +105,7 @@ func problems(t *testing.T, err error) problem.List {
 	return list
 }
 
-// codes lists the codes of the problems an error holds.
+// codes returns the codes of the problems in an error.
 func codes(t *testing.T, err error) []problem.Code {
 	t.Helper()
 	var list []problem.Code

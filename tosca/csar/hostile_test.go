@@ -21,12 +21,12 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// member is one entry of an archive made to be hostile.
+// member is an entry of a hostile archive.
 type member struct {
 	name    string
 	content string
 	mode    fs.FileMode
-	declare uint64 // stated size, when it is not the true one
+	declare uint64 // stated size; 0: the true size
 	flags   uint16
 	method  uint16
 }
@@ -134,12 +134,12 @@ func TestNothingIsParsedOfAHostileArchive(t *testing.T) {
 	}
 }
 
-// TestOverlappingMembers builds what makes a small archive hold the same large
-// member many times: directory entries that point at the same bytes.
+// TestOverlappingMembers uses directory entries that refer to the same bytes, with which a small archive can have the same large member
+// many times.
 func TestOverlappingMembers(t *testing.T) {
 	content := strings.Repeat("x", 5000)
 	data := archive(t, member{name: "x1", content: content})
-	// Copy the last directory entry, under another name, and mend the end record.
+	// Copy the last directory entry under another name, and correct the end record.
 	end := bytes.LastIndex(data, []byte("PK\x05\x06"))
 	entry := bytes.LastIndex(data[:end], []byte("PK\x01\x02"))
 	second := bytes.Replace(data[entry:end], []byte("x1"), []byte("x2"), 1)
@@ -154,8 +154,8 @@ func TestOverlappingMembers(t *testing.T) {
 	}
 }
 
-// TestHeaderLies: a member becomes larger than its header says. Not more is read, and
-// it is named.
+// TestHeaderLies checks a member that becomes larger than the size in its header. Only this size may be read, and the error must name the
+// member.
 func TestHeaderLies(t *testing.T) {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestCompression)
@@ -183,7 +183,7 @@ func TestHeaderLies(t *testing.T) {
 			t.Errorf("%s: Verify: %v", name, err)
 		}
 	}
-	// A package in the archive that is larger than stated is not opened at all.
+	// A CSAR in the archive that is larger than its stated size is not opened.
 	packed.Reset()
 	w.Reset(&packed)
 	if _, err := w.Write(zipWith(t, zip.Store, map[string][]byte{"vnfd.yaml": make([]byte, 1<<20)})); err != nil {
@@ -271,7 +271,7 @@ func TestTwoDocumentsInTheRoot(t *testing.T) {
 	}
 }
 
-// TestReservedNames: names that stand for something else on Windows are warned of.
+// TestReservedNames checks that Open warns of names that mean a device or another file on Windows.
 func TestReservedNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"NUL": true, "Scripts/con": true, "aux.txt": true, "Aux/x": true, "com1": true, "LPT9.tar.gz": true, "COM²": true, "CONIN$": true,

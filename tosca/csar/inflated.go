@@ -9,26 +9,26 @@ import (
 	"sync"
 )
 
-// inflated gives random access to a deflated member. Deflate can only be read from its beginning, so earlier bytes are
-// decompressed and dropped. To make that rare, some streams are kept where they stopped, and the last blocks are
-// cached. It needs about 4 MiB and no disk, for a member of any size.
+// inflated gives random access to a deflated member. A deflate stream can only be read from its beginning, so inflated decompresses and
+// drops earlier bytes. To do this rarely, it keeps some streams open at their last position, and caches the last blocks. It needs about
+// 4 MiB of memory and no disk for a member of any size.
 //
-// The work is bounded: at most maxPasses times the size of the member is dropped, which is far more than any usual way
-// of reading a package needs.
+// The work is limited: inflated drops at most maxPasses times the size of the member, which is far more than reading a package usually
+// needs.
 type inflated struct {
 	packed           io.ReaderAt
 	packedSize, size int64
 
 	mu sync.Mutex
-	// ctx bounds the opening of the package; later reads are not bounded by it.
+	// ctx is the context of opening the package. It does not limit later reads.
 	ctx     context.Context //nolint:containedctx // see opened
-	streams [4]*inflating   // those used last come first
+	streams [4]*inflating   // the most recently used stream is first
 	blocks  map[int64][]byte
-	recent  []int64 // the blocks remembered, oldest first
+	recent  []int64 // cached blocks, oldest first
 	dropped int64
 }
 
-// inflating is a stream of the member that stands before a block.
+// inflating is a stream of the member whose position is the beginning of the block next.
 type inflating struct {
 	io.Reader
 	next int64
@@ -44,21 +44,21 @@ const (
 // justifies.
 var errScattered = errors.New("too much had to be decompressed again: store the package in the archive instead of compressing it")
 
-// errInflate is for a member that is no deflate stream of the size that is stated.
+// errInflate: a member is not a deflate stream of the stated size.
 var errInflate = errors.New("cannot be decompressed")
 
 func newInflated(ctx context.Context, packed io.ReaderAt, packedSize, size int64) *inflated {
 	return &inflated{ctx: ctx, packed: packed, packedSize: packedSize, size: size, blocks: map[int64][]byte{}}
 }
 
-// opened says that the package has been opened.
+// opened ends the use of the context for opening the package.
 func (z *inflated) opened() {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.ctx = context.Background()
 }
 
-// ReadAt reads as io.ReaderAt wants it.
+// ReadAt implements io.ReaderAt.
 func (z *inflated) ReadAt(b []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("csar: negative offset %d", off)
@@ -81,7 +81,7 @@ func (z *inflated) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// block returns a block, remembered or decompressed.
+// block returns a block from the cache, or decompresses it.
 func (z *inflated) block(number int64) ([]byte, error) {
 	if b, ok := z.blocks[number]; ok {
 		return b, nil
@@ -93,7 +93,7 @@ func (z *inflated) block(number int64) ([]byte, error) {
 		}
 		b, err := z.read(s)
 		if err != nil {
-			z.streams[0] = nil // broken
+			z.streams[0] = nil // the stream cannot be read any further
 			return nil, err
 		}
 		if s.next > number {
@@ -105,8 +105,8 @@ func (z *inflated) block(number int64) ([]byte, error) {
 	}
 }
 
-// streamBefore finds the stream that has the least to decompress, and puts it first. A new stream replaces the least
-// recently used one.
+// streamBefore returns the stream that has the least to decompress up to a block, and puts it first. If no stream is before the block, a
+// new stream replaces the least recently used one.
 func (z *inflated) streamBefore(number int64) *inflating {
 	best := -1
 	for i, s := range z.streams {
@@ -126,7 +126,7 @@ func (z *inflated) streamBefore(number int64) *inflating {
 	return s
 }
 
-// read decompresses the next block of a stream and remembers it.
+// read decompresses the next block of a stream and caches it.
 func (z *inflated) read(s *inflating) ([]byte, error) {
 	want := min(blockSize, z.size-s.next*blockSize)
 	b := z.room(want)
@@ -146,7 +146,7 @@ func (z *inflated) read(s *inflating) ([]byte, error) {
 	return b, nil
 }
 
-// room returns memory for a block: the memory of the oldest block if all is used.
+// room returns memory for a block. If the cache is full, it reuses the memory of the oldest block.
 func (z *inflated) room(size int64) []byte {
 	if len(z.recent) < maxBlocks {
 		return make([]byte, size, blockSize)

@@ -13,9 +13,9 @@ import (
 type Policy string
 
 const (
-	// Verify checks the digests and signatures that are present. It is the default without Integrity.Roots. A digest
-	// that differs or a signature that does not verify refuses the package; a package without any is accepted. A person
-	// who can change a package can also remove its signature. Use Require to detect that.
+	// Verify checks the digests and signatures of the package. It is the default without Integrity.Roots. A different digest
+	// or an invalid signature refuses the package; a package without digests and signatures is accepted. A person who can
+	// change a package can also remove its signature. Use Require to detect this.
 	Verify Policy = "verify"
 	// Require checks what Verify checks. It also refuses a package that is not signed as a whole, by the manifest or
 	// over the CSAR, by a signer that Integrity.Roots trust. Open reads and verifies the whole package, so that no
@@ -27,15 +27,15 @@ const (
 	Off Policy = "off"
 )
 
-// Integrity says how a package is protected against changes.
+// Integrity configures the protection of a package against changes.
 type Integrity struct {
-	// Policy is Require when empty and Roots is given, else Verify.
+	// Policy is the policy. Default: Require if Roots is set, otherwise Verify.
 	Policy Policy
-	// Roots are the trusted root certificates. If they are given, a package must be signed, unless Policy says
-	// otherwise. Without them signatures are checked, and their signers are reported as untrusted. The roots of the
-	// system are never used: they are meant for web servers.
+	// Roots are the trusted root certificates. If Roots is set, a package must be signed, unless Policy is set to another
+	// policy than Require. Without Roots, signatures are checked and signers are reported as untrusted. The roots of the system
+	// are never used, because they are meant for web servers.
 	Roots *x509.CertPool
-	// Now is the time at which certificates must be valid; time.Now when nil.
+	// Now returns the time at which certificates must be valid. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -61,12 +61,12 @@ type judge struct {
 	report    *report.Report
 }
 
-// fault reports what breaks the integrity of a package.
+// fault reports a violation of the integrity of a package.
 func (j judge) fault(pos problem.Position, code problem.Code, format string, args ...any) {
 	j.add(j.integrity.Policy == Verify || j.integrity.Policy == Require, pos, code, format, args...)
 }
 
-// doubt reports what leaves the integrity of a package unproved.
+// doubt reports a fact that leaves the integrity of a package unproved.
 func (j judge) doubt(pos problem.Position, code problem.Code, format string, args ...any) {
 	j.add(j.integrity.Policy == Require, pos, code, format, args...)
 }

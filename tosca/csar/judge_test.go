@@ -10,7 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestJudge judges packages after they were opened without a policy.
+// TestJudge calls Judge for packages that were opened with the policy Off.
 func TestJudge(t *testing.T) {
 	now := time.Now()
 	root := certify(t, "root", nil, now.Add(time.Hour))

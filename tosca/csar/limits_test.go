@@ -11,11 +11,11 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestTotalRatio: what all members may have together depends on the size of the file, also of a zip of option 2.
+// TestTotalRatio checks that the maximum total size of the members depends on the size of the archive, also for a zip of option 2.
 func TestTotalRatio(t *testing.T) {
 	image := strings.Repeat("x", 8<<20) // declared as a deflate stream; this test does not decompress it
 	for name, tt := range map[string]struct {
-		size    uint64 // of two images together
+		size    uint64 // total size of two images
 		refused bool
 	}{
 		"images of 2 GiB that are almost empty": {2 << 30, false},

@@ -10,17 +10,17 @@ import (
 
 // Manifest is the content of the manifest file, .mf (SOL004 4.3.2).
 type Manifest struct {
-	// File is its path in the package.
+	// File is the path of the manifest in the package.
 	File string
 	// Metadata is the metadata block.
 	Metadata Metadata
-	// Sources are the files it lists, in their order.
+	// Sources are the listed files in the order of the manifest.
 	Sources []Source
-	// NonMANO are the sets of artifacts that the VNFM has no use for (SOL004 4.3.7).
+	// NonMANO are the sets of artifacts that a VNFM does not use (SOL004 4.3.7).
 	NonMANO []ArtifactSet
 
-	// signed is the text that the signature covers: everything before it. cms is the signature, nil if there is none,
-	// and cmsPos its first line.
+	// signed is the text before the signature, which the signature covers. cms is the signature, nil for an unsigned manifest.
+	// cmsPos is the position of its first line.
 	signed, cms []byte
 	cmsPos      problem.Position
 }
@@ -28,8 +28,7 @@ type Manifest struct {
 // Signed reports whether the manifest ends with a signature. It does not say whether the signature is valid.
 func (m *Manifest) Signed() bool { return m != nil && m.cms != nil }
 
-// Metadata is the metadata block of a manifest. VNF packages write the keys with
-// vnf_, archives of a PNFD with pnfd_ in front.
+// Metadata is the metadata block of a manifest. Its keys begin with vnf_ in VNF packages and with pnfd_ in archives of a PNFD.
 type Metadata struct {
 	// ProductName is vnf_product_name or pnfd_name.
 	ProductName string
@@ -43,36 +42,34 @@ type Metadata struct {
 	DescriptorID string
 	// SoftwareVersion is vnf_software_version (since SOL004 v3.3.1).
 	SoftwareVersion string
-	// Other has all other keys, lower case.
+	// Other are all other keys in lower case.
 	Other map[string]string
 }
 
-// ArtifactSet is a set of artifacts outside of the VNFM's task.
+// ArtifactSet is a set of artifacts that a VNFM does not use.
 type ArtifactSet struct {
 	// Name is the registered name of the set, for instance "onap_ves_events".
 	Name string
-	// Sources are its files.
+	// Sources are the files of the set.
 	Sources []Source
 }
 
-// Source is an entry of the manifest: a file in the package or, as a URL, outside.
+// Source is an entry of the manifest: a file in the package, or a URL of a file outside of the package.
 type Source struct {
-	// Name is as written: a path from the root of the package, or a URL.
+	// Name is the name as written: a path from the root of the package, or a URL.
 	Name string
-	// Algorithm is as written, for instance "SHA-256"; Hash is hexadecimal. Both
-	// are "" when no digest is stated.
+	// Algorithm is the algorithm as written, for example "SHA-256". Hash is hexadecimal. Both are "" without a digest.
 	Algorithm, Hash string
-	// Signature and Certificate are files in the package, "" when the file is not
-	// signed on its own.
+	// Signature and Certificate are files in the package, "" if the file has no separate signature.
 	Signature, Certificate string
-	// Pos is the Source line.
+	// Pos is the position of the Source line.
 	Pos problem.Position
 }
 
-// Remote reports whether the source is a URL, outside of the package.
+// Remote reports whether the source is a URL.
 func (s Source) Remote() bool { return strings.Contains(s.Name, "://") }
 
-// path is where the source lies in the package; false when it leads out of it.
+// path returns the path of the source in the package, false if the path leads out of the package.
 func (s Source) path() (string, bool) { return resolve(".", strings.TrimSuffix(s.Name, "/")) }
 
 // all yields the sources of the list and of the non-MANO sets.
@@ -94,9 +91,8 @@ func (m *Manifest) all(yield func(Source) bool) {
 	}
 }
 
-// readManifest reads the manifest that TOSCA.meta names. If TOSCA.meta names none, it reads the manifest with the name
-// of the entry definitions: SOL004 4.1.3 requires that name for packages without TOSCA.meta, and other packages use it
-// as well.
+// readManifest reads the manifest that TOSCA.meta names. If TOSCA.meta names no manifest, it reads the manifest with the name of the entry
+// definitions. SOL004 4.1.3 requires this name for packages without TOSCA.meta, and other packages use it as well.
 func (a *Archive) readManifest(j judge) error {
 	entry, named := a.meta.Entries["manifest"]
 	name, inside := resolve(".", entry)
@@ -120,11 +116,11 @@ func (a *Archive) readManifest(j judge) error {
 	return nil
 }
 
-// maxUnnamed is how many manifests that TOSCA.meta does not name are looked at.
+// maxUnnamed limits the examined manifests that TOSCA.meta does not name.
 const maxUnnamed = 16
 
-// checkUnnamed reports the manifests that are not read. One with a signature is a
-// fault: the signer vouched for files that would be taken without it.
+// checkUnnamed reports the manifests that are not read. A signed one is a fault, because its signer vouched for files that would be used
+// without the signature.
 func (a *Archive) checkUnnamed(j judge) error {
 	unnamed := 0
 	for _, name := range a.source.listed.order {
@@ -153,15 +149,13 @@ func (a *Archive) checkUnnamed(j judge) error {
 	return nil
 }
 
-// isUnnamed reports whether a file has the name of a manifest, and is neither the
-// manifest of this package nor that of a Java archive.
+// isUnnamed reports whether a file has the name of a manifest, and is neither the manifest of this package nor of a Java archive.
 func (a *Archive) isUnnamed(name string) bool {
 	return a.Has(name) && strings.EqualFold(path.Ext(name), ".mf") && !strings.EqualFold(path.Base(path.Dir(name)), "META-INF") &&
 		(a.manifest == nil || a.manifest.File != name)
 }
 
-// manifestOfEntry finds the manifest with the name of the entry definitions, in their folder or in the root; "" if
-// there is none.
+// manifestOfEntry returns the manifest with the name of the entry definitions, in their folder or in the root, "" if neither exists.
 func (a *Archive) manifestOfEntry() string {
 	entry := a.meta.EntryDefinitions
 	beside := strings.TrimSuffix(entry, path.Ext(entry)) + ".mf"

@@ -2,8 +2,7 @@ package csar
 
 import "github.com/vnfkit/vnfkit/tosca/problem"
 
-// metadataField returns the field for a metadata key; nil for other keys. The keys are those of SOL004 4.3.2, for VNF
-// packages and PNFD archives.
+// field returns the field for a metadata key of SOL004 4.3.2, for VNF packages and PNFD archives. It returns nil for other keys.
 func (m *Metadata) field(key string) *string {
 	switch key {
 	case "vnf_product_name", "pnfd_name":
@@ -32,7 +31,7 @@ var misspelled = map[string]string{
 	"pnf_release_date_time":  "pnfd_release_date_time",
 }
 
-// metadata takes a line of the metadata block.
+// metadata handles a line of the metadata block.
 func (p *manifestParser) metadata(key, value string, pos problem.Position) {
 	if right, wrong := misspelled[key]; wrong {
 		p.judge.report.Add(problem.Problem{
@@ -60,7 +59,7 @@ func (p *manifestParser) metadata(key, value string, pos problem.Position) {
 	m.Other[key] = value
 }
 
-// checkMetadata reports what SOL004 demands of the metadata and is not there.
+// checkMetadata reports missing keys that SOL004 requires in the metadata.
 func (p *manifestParser) checkMetadata() {
 	m := p.m.Metadata
 	for _, demanded := range []struct{ value, key string }{

@@ -36,7 +36,7 @@ const (
 	endMark   = "-----END "
 )
 
-// splitSignature finds the signature that ends a manifest (SOL004 4.3.6).
+// splitSignature splits a manifest at its signature (SOL004 4.3.6) into the text before, the signature and the text after it.
 func splitSignature(content string) (body, cms, after string) {
 	at := lineWith(content, beginMark)
 	if at < 0 {
@@ -51,7 +51,7 @@ func splitSignature(content string) (body, cms, after string) {
 	return body, cms, after
 }
 
-// lineWith finds the first line that starts with a mark, -1 when there is none.
+// lineWith returns the offset of the first line that starts with a mark, -1 without such a line.
 func lineWith(text, mark string) int {
 	if strings.HasPrefix(text, mark) {
 		return 0
@@ -68,10 +68,10 @@ type manifestParser struct {
 	judge   judge
 	m       *Manifest
 	section section
-	// set is the non-MANO set being read, setIndent the indentation of its name.
+	// set is the non-MANO set that is being read, setIndent is the indentation of its name.
 	set       *ArtifactSet
 	setIndent int
-	source    *Source // being read
+	source    *Source // the source that is being read
 }
 
 type section int
@@ -121,7 +121,7 @@ func (p *manifestParser) begin(s section) {
 	p.section, p.set = s, nil
 }
 
-// begins starts a source. One that is not indented as the sets are is back in the list.
+// begins starts a source. After indented sets, a source without indentation belongs to the list of the manifest again.
 func (p *manifestParser) begins(name string, indent int, pos problem.Position) {
 	p.endSource()
 	switch {
@@ -136,7 +136,7 @@ func (p *manifestParser) begins(name string, indent int, pos problem.Position) {
 	p.source = &Source{Name: name, Pos: pos}
 }
 
-// field returns the field for a key of the source being read, nil for other keys.
+// field returns the field for a key of the current source, nil for other keys.
 func (p *manifestParser) field(key string) *string {
 	if p.source == nil {
 		return nil
@@ -173,7 +173,7 @@ func (p *manifestParser) fill(field *string, key, value string, pos problem.Posi
 	}
 }
 
-// endSource keeps the source that has been read.
+// endSource stores the current source, which is complete.
 func (p *manifestParser) endSource() {
 	s := p.source
 	if p.source = nil; s == nil || s.Name == "" {

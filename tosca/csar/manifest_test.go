@@ -150,8 +150,8 @@ func TestManifestProblems(t *testing.T) {
 	}
 }
 
-// TestWhichManifest: TOSCA.meta names the manifest, or it has the name of the entry
-// definitions.
+// TestWhichManifest checks that the manifest is the file that TOSCA.meta names or, without such an entry, the file with the name of the
+// entry definitions.
 func TestWhichManifest(t *testing.T) {
 	tests := []struct {
 		name, meta string
@@ -195,7 +195,7 @@ func TestWhichManifest(t *testing.T) {
 	}
 }
 
-// TestUnnamedManifests: manifests that are not read are warned of, and only so many are looked at.
+// TestUnnamedManifests checks that Open warns of manifests that it does not read, and that it examines only a limited number of them.
 func TestUnnamedManifests(t *testing.T) {
 	files := contents()
 	files["vnf.mf"] = manifestOf(files)

@@ -13,25 +13,25 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// members is the list of what a package holds, with the faults of the list.
+// members is the list of the members of a package.
 type members struct {
 	limits  Limits
 	report  *report.Report
-	most    int64            // bytes of all files together
+	most    int64            // maximum total size of all files in bytes
 	files   map[string]int64 // size by name
 	dirs    map[string]bool  // folders that are members themselves
-	folders map[string]bool  // all folders, known after checkNames
-	order   []string         // files and folders as they are listed
+	folders map[string]bool  // all folders; set by checkNames
+	order   []string         // files and folders in the order of the list
 	total   int64
 	full    bool
 }
 
-// newMembers returns the empty list of a package with at most so many bytes.
+// newMembers returns an empty list for a package with at most most bytes.
 func newMembers(limits Limits, most int64, r *report.Report) *members {
 	return &members{limits: limits, most: most, report: r, files: map[string]int64{}, dirs: map[string]bool{}, folders: map[string]bool{}}
 }
 
-// more reports whether another member may come.
+// more returns true if the list may have another member. Otherwise it reports a problem.
 func (m *members) more() bool {
 	if !m.full && len(m.files)+len(m.dirs) >= m.limits.Members {
 		m.report.Errorf(problem.Position{}, problem.TooLarge, "more than %d members", m.limits.Members)
@@ -40,7 +40,7 @@ func (m *members) more() bool {
 	return !m.full
 }
 
-// add takes a member into the list after checking its name, kind and size.
+// add checks the name, kind and size of a member, and adds the member to the list.
 func (m *members) add(name string, mode fs.FileMode, size int64) {
 	pos := problem.Position{File: printable(name)}
 	clean := strings.TrimSuffix(name, "/")
@@ -85,11 +85,11 @@ func (m *members) checkSize(pos problem.Position, size int64) {
 // checkNames finds files that other members use as a folder, and names that differ only in case: on a file system that
 // ignores case, one file would replace the other.
 func (m *members) checkNames() {
-	spelled := map[string]string{} // names as they were seen first, by their folded form
+	spelled := map[string]string{} // the first spelling of each name, by the name with folded case
 	for _, member := range m.order {
 		for name := member; name != "."; name = path.Dir(name) {
 			if m.folders[name] {
-				break // and so all above it
+				break // the folders above it are known too
 			}
 			folded := strings.ToLower(name)
 			if first, seen := spelled[folded]; seen && first != name {
@@ -98,7 +98,7 @@ func (m *members) checkNames() {
 			}
 			spelled[folded] = name
 			if name == member && !m.dirs[name] {
-				continue // a file
+				continue // the member is a file
 			}
 			m.folders[name] = true
 			if _, isFile := m.files[name]; isFile {
@@ -108,7 +108,7 @@ func (m *members) checkNames() {
 	}
 }
 
-// What names are bounded by, since every folder in them is looked at.
+// Limits for names, because checkNames handles every folder in a name.
 const (
 	maxName  = 1024
 	maxDepth = 64
@@ -143,12 +143,10 @@ func nameFault(name string) (code problem.Code, why string) {
 	return "", ""
 }
 
-// reorders reports whether a character changes how the text around it is
-// displayed: a name could pass for another one.
+// reorders reports whether a character changes the display of the text around it, so that a name could look like another name.
 func reorders(r rune) bool { return unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) }
 
-// devices are the names that Windows takes for devices in every folder, with any
-// suffix ("Naming Files, Paths, and Namespaces").
+// devices matches the names that mean devices on Windows, in every folder and with any suffix ("Naming Files, Paths, and Namespaces").
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\.|:|$)`)
 
 // reservedName returns the device that a name means on Windows; "" if it means none.
@@ -164,7 +162,7 @@ func reservedName(name string) string {
 	return ""
 }
 
-// printable makes the name of a hostile member safe to show.
+// printable returns the name of a hostile member in a form that is safe to display.
 func printable(name string) string {
 	if len(name) > maxName {
 		name = name[:maxName]

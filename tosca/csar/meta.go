@@ -9,21 +9,20 @@ import (
 
 const metaFile = "TOSCA-Metadata/TOSCA.meta"
 
-// Meta is the content of TOSCA-Metadata/TOSCA.meta (SOL004 v2.6.1 clause 4.1).
-// A package without it has only EntryDefinitions, and what its YAML file says.
+// Meta is the content of TOSCA-Metadata/TOSCA.meta (SOL004 v2.6.1 clause 4.1). For a package without TOSCA.meta it has
+// EntryDefinitions and the metadata of the YAML file.
 type Meta struct {
-	// Version is TOSCA-Meta-File-Version, CSARVersion CSAR-Version.
+	// Version is TOSCA-Meta-File-Version, CSARVersion is CSAR-Version.
 	Version, CSARVersion string
 	// CreatedBy is Created-By or, in a package without TOSCA.meta, template_author.
 	CreatedBy string
-	// TemplateName and TemplateVersion are template_name and template_version in
-	// the metadata of the YAML file of a package without TOSCA.meta.
+	// TemplateName and TemplateVersion are template_name and template_version in the metadata of the YAML file, for a package
+	// without TOSCA.meta.
 	TemplateName, TemplateVersion string
 	// EntryDefinitions is the path of the entry file of the VNFD.
 	EntryDefinitions string
-	// Entries holds the ETSI-Entry-* keys, and the Entry-* keys of SOL004 v2.4.1,
-	// lower case and without that prefix: "manifest", "change-log", "certificate",
-	// "licenses", "tests".
+	// Entries are the ETSI-Entry-* keys, and the Entry-* keys of SOL004 v2.4.1, in lower case and without the prefix:
+	// "manifest", "change-log", "certificate", "licenses", "tests".
 	Entries map[string]string
 	// Artifacts are the blocks that start with Name, in their order.
 	Artifacts []ArtifactEntry
@@ -35,16 +34,15 @@ type ArtifactEntry struct {
 	Name string
 	// ContentType is the media type.
 	ContentType string
-	// Algorithm is as written, for instance "SHA-256"; Hash is hexadecimal. Both
-	// are "" when the block states no digest.
+	// Algorithm is the algorithm as written, for example "SHA-256". Hash is hexadecimal. Both are "" if the block states no
+	// digest.
 	Algorithm, Hash string
-	// Pos is the Name line.
+	// Pos is the position of the Name line.
 	Pos problem.Position
 }
 
-// readMeta reads TOSCA.meta or, in a package without it, takes the only YAML
-// file in the root for the entry definitions (SOL004 v2.6.1 clause 4.1, CSAR
-// without TOSCA-Metadata folder).
+// readMeta reads TOSCA.meta. In a package without TOSCA.meta, the only YAML file in the root is the entry definitions (SOL004 v2.6.1
+// clause 4.1, CSAR without TOSCA-Metadata folder).
 func (a *Archive) readMeta(r *report.Report) error {
 	if !a.Has(metaFile) {
 		return a.entryInRoot(r)
@@ -74,13 +72,12 @@ func (a *Archive) readMeta(r *report.Report) error {
 type metaParser struct {
 	report *report.Report
 	meta   Meta
-	lines  map[string]problem.Position // of the keys of the first block, lower case
+	lines  map[string]problem.Position // positions of the keys of the first block, by key in lower case
 	entry  *ArtifactEntry              // the Name block being read, nil in the first block
 	last   *string                     // value that a continuation line continues
 }
 
-// parseMeta reads TOSCA.meta. Keys are compared without regard to case, since
-// most packages of the field write "Created-by".
+// parseMeta reads TOSCA.meta. It ignores the case of keys, because most real packages have "Created-by".
 func parseMeta(content string, r *report.Report) *metaParser {
 	p := &metaParser{report: r, lines: map[string]problem.Position{}}
 	line := 0
@@ -125,15 +122,13 @@ func (p *metaParser) line(text string, pos problem.Position) {
 	}
 }
 
-// cutKey splits a line of TOSCA.meta or of a manifest. Keys are compared without
-// regard to case.
+// cutKey splits a line of TOSCA.meta or of a manifest. It returns the key in lower case, because keys ignore case.
 func cutKey(text string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(text, ":")
 	return strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value), ok
 }
 
-// first refuses a key that stands twice in the first block: readers would not
-// agree on which one counts.
+// first refuses a second line with the same key in the first block, because readers would not agree on the value.
 func (p *metaParser) first(key string, pos problem.Position) bool {
 	before, twice := p.lines[key]
 	if twice {
@@ -144,7 +139,7 @@ func (p *metaParser) first(key string, pos problem.Position) bool {
 	return true
 }
 
-// entryKey keeps ETSI-Entry-* and Entry-*, of which the former counts.
+// entryKey stores the value of ETSI-Entry-* or Entry-*. ETSI-Entry-* takes precedence.
 func (p *metaParser) entryKey(key, value string) {
 	name, current := strings.CutPrefix(key, "etsi-entry-")
 	if !current {
@@ -159,12 +154,11 @@ func (p *metaParser) entryKey(key, value string) {
 	p.meta.Entries[name] = value
 }
 
-// wantedEntries are the keys that SOL004 v2.6.1 clause 4.1.2.3 demands.
+// wantedEntries are the keys that SOL004 v2.6.1 clause 4.1.2.3 requires.
 var wantedEntries = []string{"manifest", "change-log"}
 
-// checkEntries reports the files and folders of ETSI-Entry-* that do not exist, and missing keys. A package without any
-// such key is a plain TOSCA package, as most packages for Tacker are, and is not checked. The manifest is checked where
-// it is read.
+// checkEntries reports the files and folders of ETSI-Entry-* that do not exist, and missing keys. It does not check a package without
+// any of these keys, which is a plain TOSCA package, like most packages for Tacker. readManifest checks the entry of the manifest.
 func (a *Archive) checkEntries(r *report.Report) {
 	if len(a.meta.Entries) == 0 {
 		return
@@ -185,7 +179,7 @@ func (a *Archive) checkEntries(r *report.Report) {
 	}
 }
 
-// entryLine is where TOSCA.meta has an entry.
+// entryLine returns the position of an entry in TOSCA.meta.
 func (a *Archive) entryLine(name string) problem.Position {
 	if pos, ok := a.entryLines["etsi-entry-"+name]; ok {
 		return pos
@@ -193,7 +187,7 @@ func (a *Archive) entryLine(name string) problem.Position {
 	return a.entryLines["entry-"+name]
 }
 
-// place returns the field for a key; nil for keys that have no field.
+// field returns the field for a key, nil for a key without a field.
 func (p *metaParser) field(key string) *string {
 	if p.entry != nil {
 		switch key {

@@ -52,7 +52,7 @@ func TestMetaProblems(t *testing.T) {
 	}
 }
 
-// TestMetadataInYAML: without TOSCA.meta the only YAML file says who made the package.
+// TestMetadataInYAML checks that, without TOSCA.meta, the metadata come from the only YAML file.
 func TestMetadataInYAML(t *testing.T) {
 	const text = "tosca_definitions_version: tosca_simple_yaml_1_3\n%s\nimports: [ ]\nx: [\n"
 	want := csar.Meta{EntryDefinitions: "v.yaml", CreatedBy: "Acme", TemplateName: "vnf", TemplateVersion: "1.0"}

@@ -13,17 +13,17 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// Options change how a package is opened. The zero value is what most callers want.
+// Options configure the opening of a package. The zero value is usable.
 type Options struct {
-	// Limits bound the content of the package.
+	// Limits limit the content of the package.
 	Limits Limits
-	// Integrity says what digests and signatures decide.
+	// Integrity sets the policy for digests and signatures.
 	Integrity Integrity
 }
 
-// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the same layout. If name is a zip that
-// holds a CSAR with its signature and certificate (SOL004 5.1, option 2), the files are those of the CSAR. If the
-// package is faulty, the error is a problem.List with all faults found. The caller closes the archive.
+// Open opens the package at name, a CSAR (.csar or .zip) or a directory with the same layout. If name is a zip that contains a CSAR with
+// its signature and certificate (SOL004 5.1, option 2), the Archive has the files of the CSAR. If the package has faults, the error is a
+// problem.List with all of them. The caller closes the archive.
 func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -42,7 +42,7 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
-	if info, err = f.Stat(); err != nil { // name may be another file by now
+	if info, err = f.Stat(); err != nil { // name may refer to another file meanwhile
 		return nil, errors.Join(fmt.Errorf("csar: %w", err), f.Close())
 	}
 	return open(ctx, o, func(p *opening) (*source, error) {
@@ -50,15 +50,13 @@ func Open(ctx context.Context, name string, o Options) (*Archive, error) {
 	})
 }
 
-// OpenReader opens a CSAR of size bytes from r. As after Open, the caller closes the archive. r stays the caller's and
-// must live as long as the archive.
+// OpenReader opens a CSAR of size bytes from r, as Open does. The caller closes the archive, and must not close r before.
 func OpenReader(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Archive, error) {
 	return open(ctx, o, func(p *opening) (*source, error) { return p.zip(ctx, r, size, nothing) })
 }
 
-// OpenFS opens a package from a file system: an embed.FS, a fstest.MapFS, an *archive/zip.Reader. As after Open, the
-// caller closes the archive. fsys stays the caller's and must live as long as the archive. Symbolic links in fsys are
-// refused.
+// OpenFS opens a package from a file system, for example an embed.FS, a fstest.MapFS or an *archive/zip.Reader, as Open does. The caller
+// closes the archive; fsys must be usable until then. Symbolic links in fsys are refused.
 func OpenFS(ctx context.Context, fsys fs.FS, o Options) (*Archive, error) {
 	return open(ctx, o, func(p *opening) (*source, error) { return p.fileSystem(ctx, fsys) })
 }
@@ -67,14 +65,13 @@ func OpenFS(ctx context.Context, fsys fs.FS, o Options) (*Archive, error) {
 type opening struct {
 	limits Limits
 	report *report.Report
-	packed int64 // bytes of the archive that is opened; math.MaxInt64 for a directory
+	packed int64 // size of the archive in bytes; math.MaxInt64 for a directory
 }
 
 // nothing is the close function of a source that the caller owns.
 func nothing() error { return nil }
 
-// open lists the members of a source and reads TOSCA.meta and the manifest. The
-// source is closed when that fails.
+// open lists the members of a source and reads TOSCA.meta and the manifest. If this fails, it closes the source.
 func open(ctx context.Context, o Options, from func(*opening) (*source, error)) (*Archive, error) {
 	integrity, err := o.Integrity.withDefaults()
 	if err != nil {
@@ -89,7 +86,7 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 	a := newArchive(s, p.limits, integrity)
 	a.listing = r.Warnings()
 	if err == nil {
-		err = r.Err() // hostile members: read nothing
+		err = r.Err() // read nothing from a package with faulty members
 	}
 	if err == nil {
 		err = a.load(ctx, r)
@@ -102,8 +99,8 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 	return a, nil
 }
 
-// load reads the files that describe the package. Under Require it also verifies the whole package, so that the caller
-// cannot read an unverified one.
+// load reads the files that describe the package. With the policy Require it also verifies the whole package, so that the caller cannot
+// read an unverified package.
 func (a *Archive) load(ctx context.Context, r *report.Report) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -125,7 +122,7 @@ func (a *Archive) load(ctx context.Context, r *report.Report) error {
 	return a.Verify(ctx)
 }
 
-// unreadable is a fault of a member that cannot be read.
+// unreadable returns the problem for a member that cannot be read.
 func unreadable(name string, err error) error {
 	return problem.Problem{
 		Position: problem.Position{File: name}, Severity: problem.Error,

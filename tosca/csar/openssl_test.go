@@ -21,7 +21,7 @@ type vendor struct {
 	roots *x509.CertPool
 }
 
-// newVendor makes a root and the certificate of a vendor with RSA keys.
+// newVendor creates a root and the certificate of a vendor with RSA keys.
 func newVendor(t *testing.T) *vendor {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -73,8 +73,7 @@ func (v *vendor) sign(t *testing.T, content []byte, options ...string) string {
 	return string(v.read(t, "cms"))
 }
 
-// TestOpenSSL: what "openssl cms -sign" makes, with the options that vendors give it
-// or forget.
+// TestOpenSSL checks signatures of "openssl cms -sign" with the options that vendors use or forget.
 func TestOpenSSL(t *testing.T) {
 	v := newVendor(t)
 	required := csar.Integrity{Policy: csar.Require, Roots: v.roots}

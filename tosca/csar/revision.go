@@ -9,10 +9,9 @@ import (
 	"os"
 )
 
-// Revision returns a text that changes when the package at name does, without
-// reading the package. It is made of the names, sizes, times and, on Linux, inodes
-// of its files: a change that keeps all of these is not noticed, so it decides
-// whether to read a package again, and never whether to trust one.
+// Revision returns a text that changes when the package at name changes. It does not read the package: the text depends on the names,
+// sizes, times and, on Linux, inodes of the files. A change that keeps all of these is not noticed. So use Revision to decide whether to
+// read a package again, and never to decide whether to trust it.
 func Revision(ctx context.Context, name string, l Limits) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -25,7 +24,7 @@ func Revision(ctx context.Context, name string, l Limits) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("csar: %w", err)
 	}
-	defer func() { _ = root.Close() }() // it was only read
+	defer func() { _ = root.Close() }() // root is only read
 	all, files, limit := sha256.New(), 0, l.withDefaults().Members
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -41,7 +40,7 @@ func Revision(ctx context.Context, name string, l Limits) (string, error) {
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(all, "%q %s\n", name, revisionOf(info)) // never fails
+		_, _ = fmt.Fprintf(all, "%q %s\n", name, revisionOf(info)) // writing to a hash never fails
 		if info.Mode()&fs.ModeSymlink == 0 {
 			return nil
 		}

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// inodeOf returns inode and change time. They differ if a file is replaced by one of the same size and modification
-// time: programs cannot set the change time.
+// inodeOf returns inode and change time. They differ if a file is replaced by a file with the same size and modification time, because
+// programs cannot set the change time.
 func inodeOf(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -9,8 +9,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// entryInRoot finds the entry definitions of a package without TOSCA.meta: the only
-// YAML file in the root.
+// entryInRoot sets the entry definitions of a package without TOSCA.meta: the only YAML file in the root.
 func (a *Archive) entryInRoot(r *report.Report) error {
 	var found []string
 	for name := range a.source.listed.files {
@@ -33,14 +32,14 @@ func (a *Archive) entryInRoot(r *report.Report) error {
 	return nil
 }
 
-// readTemplateMetadata reads the metadata of the YAML file that replaces TOSCA.meta (TOSCA Simple Profile 1.3 clause
-// 6.3). It parses only the metadata. The rest is parsed with the descriptor.
+// readTemplateMetadata reads the metadata of the YAML file that replaces TOSCA.meta (TOSCA Simple Profile 1.3 clause 6.3). It parses only
+// the metadata, because the whole file is parsed with the descriptor.
 func (a *Archive) readTemplateMetadata(r *report.Report) error {
 	content, err := a.Document(a.meta.EntryDefinitions)
 	if err != nil {
 		return r.Take(err)
 	}
-	// Faults of the YAML are reported when the whole file is parsed.
+	// Ignore faults of the YAML, which are reported when the whole file is parsed.
 	root := yamltree.NewParser(&report.Report{}).Parse(a.meta.EntryDefinitions, metadataBlock(content))
 	metadata := root.Get("metadata")
 	a.meta.CreatedBy = metadata.Get("template_author").Str()
@@ -49,7 +48,7 @@ func (a *Archive) readTemplateMetadata(r *report.Report) error {
 	return nil
 }
 
-// metadataBlock cuts the top level key metadata, with its value, out of a document.
+// metadataBlock returns the top level key metadata of a document with its value.
 func metadataBlock(content []byte) []byte {
 	var block strings.Builder
 	inside := false

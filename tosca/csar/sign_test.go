@@ -29,7 +29,7 @@ type holder struct {
 	key         *ecdsa.PrivateKey
 }
 
-// certify makes a certificate; without an issuer it is a root.
+// certify creates a certificate. Without an issuer it is a root.
 func certify(t testing.TB, name string, issuer *holder, until time.Time) *holder {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -76,7 +76,7 @@ var (
 	oidECDSAWithSHA = asn1.ObjectIdentifier{1, 2, 840, 10045, 4, 3, 2}
 )
 
-// sign makes a detached CMS signature in PEM, in the plainest form RFC 5652 allows.
+// sign returns a detached CMS signature in PEM, in the simplest form of RFC 5652.
 func (h *holder) sign(t testing.TB, content []byte, withCertificate bool) string {
 	t.Helper()
 	sum := sha256.Sum256(content)
@@ -132,7 +132,7 @@ const manifestHead = `metadata:
 
 `
 
-// contents are the files of a package with a manifest.
+// contents returns the files of a package whose TOSCA.meta names a manifest.
 func contents() map[string]string {
 	return map[string]string{
 		"TOSCA-Metadata/TOSCA.meta": signedMeta,
@@ -142,7 +142,7 @@ func contents() map[string]string {
 	}
 }
 
-// manifestOf lists all files with their digests.
+// manifestOf returns a manifest with the digests of all files.
 func manifestOf(files map[string]string) string {
 	text := manifestHead
 	for _, name := range slices.Sorted(maps.Keys(files)) {

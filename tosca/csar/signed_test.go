@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// outcome opens and verifies a package, and returns the codes of what refused it.
+// outcome opens and verifies a package, and returns the codes of the faults that refuse it.
 func outcome(t *testing.T, fsys fs.FS, i csar.Integrity) []problem.Code {
 	t.Helper()
 	a, err := csar.OpenFS(t.Context(), fsys, csar.Options{Integrity: i})
@@ -32,7 +32,7 @@ func outcome(t *testing.T, fsys fs.FS, i csar.Integrity) []problem.Code {
 	return codes(t, err)
 }
 
-// only returns the finding of a policy that finds one problem.
+// only returns a list with one code.
 func only(c problem.Code) []problem.Code { return []problem.Code{c} }
 
 func TestSignedManifest(t *testing.T) {
@@ -170,7 +170,7 @@ func TestWithoutRoots(t *testing.T) {
 	}
 }
 
-// TestTime: certificates must be valid at the time that the caller says.
+// TestTime checks that certificates must be valid at the time of Integrity.Now.
 func TestTime(t *testing.T) {
 	root := certify(t, "root", nil, time.Now().Add(time.Hour))
 	vendor := certify(t, "vendor", root, time.Now().Add(time.Hour))
@@ -184,7 +184,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestSignedMembers: files with a signature for each (SOL004 5.3).
+// TestSignedMembers checks files with separate signatures (SOL004 5.3).
 func TestSignedMembers(t *testing.T) {
 	root := certify(t, "root", nil, time.Now().Add(time.Hour))
 	vendor := certify(t, "vendor", root, time.Now().Add(time.Hour))

@@ -12,26 +12,23 @@ import (
 
 // Signer is a signer of the package or of a part of it.
 type Signer struct {
-	// File is where the signature is: the manifest, a signature file, or one
-	// beside the CSAR (option 2).
+	// File is the file with the signature: the manifest, a signature file, or a file beside the CSAR (option 2).
 	File string
 	// Signed names the signed content: the manifest, a file of the package, or the CSAR.
 	Signed string
-	// Name is how the signature names the signer.
+	// Name is the name of the signer in the signature.
 	Name string
-	// Certificate is the signer's, nil when it is not in the package.
+	// Certificate is the signer's certificate, nil if the package does not contain it.
 	Certificate *x509.Certificate
-	// Valid is set when the holder of Certificate signed this content, Trusted
-	// when, besides, the roots vouch for the certificate.
+	// Valid is set if the holder of Certificate signed this content. Trusted is set if, in addition, a chain leads from
+	// Certificate to one of the roots.
 	Valid, Trusted bool
-	// Code is why the signer is not trusted, "" for one who is, and Reason the same
-	// for people.
+	// Code is the cause why the signer is not trusted, "" for a trusted signer. Reason is the cause as a text.
 	Code   problem.Code
 	Reason string
 }
 
-// Signers returns the signers: after Open those of the manifest, after Verify or Digest all of them. With the policy
-// Off the list is empty.
+// Signers returns the signers of the manifest and, after Verify or Digest, all signers. With the policy Off the list is empty.
 func (a *Archive) Signers() []Signer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -42,7 +39,7 @@ func (a *Archive) Signers() []Signer {
 	return all
 }
 
-// signature is one CMS with what is needed to verify it.
+// signature is one CMS with the certificates to verify it.
 type signature struct {
 	cms          *cms.Signed
 	certificates []*x509.Certificate
@@ -51,8 +48,8 @@ type signature struct {
 	file, signed string
 }
 
-// verify checks a signature against the digests of its content. forms are alternative encodings of the content. The
-// encoding with a valid signature is used.
+// verify checks a signature against the digests of its content. forms are the digests of alternative encodings of the content; verify
+// uses the encoding with a valid signature.
 func (s *signature) verify(j judge, forms ...map[crypto.Hash][]byte) []Signer {
 	var found []cms.Signer
 	for _, sums := range forms {
@@ -78,8 +75,8 @@ func anyValid(signers []cms.Signer) bool {
 	return false
 }
 
-// report judges the signers. One trusted signer suffices: the other signers need not be trusted, but their signatures
-// must be valid.
+// report reports the faults of signers. One trusted signer is enough: other signers need not be trusted, but their signatures must be
+// valid.
 func (s *signature) report(j judge, found []cms.Signer) []Signer {
 	var out []Signer
 	trusted := false
@@ -107,7 +104,7 @@ func (s *signature) report(j judge, found []cms.Signer) []Signer {
 	return out
 }
 
-// codeOf is the stable name of why a signer is not trusted.
+// codeOf returns the code for the cause why a signer is not trusted.
 func codeOf(reason error) problem.Code {
 	for _, known := range []struct {
 		err  error
@@ -127,9 +124,8 @@ func codeOf(reason error) problem.Code {
 	return problem.BadCMS
 }
 
-// checkSigned judges what vouches for the whole package: the signature over the
-// manifest, for which only the manifest is needed, or one over the CSAR, which is
-// verified when that is read.
+// checkSigned checks the signature over the whole package. It verifies the signature over the manifest, which needs only the manifest. A
+// signature over the CSAR is verified when the whole CSAR is read.
 func (a *Archive) checkSigned(j judge) {
 	switch {
 	case j.integrity.Policy == Off:
@@ -157,9 +153,8 @@ func (a *Archive) checkManifest(j judge) {
 	a.signers = s.verify(j, forms...)
 }
 
-// textForms returns the encodings in which programs sign the text before a signature: unchanged, with the line ends of
-// Unix or with CRLF, as CMS requires for text (RFC 8551 3.1.1), and each without the last line end. All mean the same
-// manifest.
+// textForms returns the encodings in which programs sign the text before a signature: unchanged, with the line ends of Unix, or with
+// CRLF, as CMS requires for text (RFC 8551 3.1.1), and each of these without the last line end. All encode the same manifest.
 func textForms(text []byte) [][]byte {
 	unix := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	var forms [][]byte

@@ -13,12 +13,12 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// source is where the files of a package come from.
+// source provides the files of a package.
 type source struct {
 	fsys   fs.FS
 	close  func() error
 	listed *members
-	// wrapping is what lies around a CSAR of option 2, nil for other packages.
+	// wrapping is the zip of option 2 around the CSAR, nil for other packages.
 	wrapping *wrapping
 }
 
@@ -54,15 +54,15 @@ func (p *opening) zip(ctx context.Context, r io.ReaderAt, size int64, closer fun
 // newZip reads the directory of an archive.
 func newZip(r io.ReaderAt, size int64) (*zip.Reader, error) {
 	z, err := zip.NewReader(r, size)
-	// With GODEBUG=zipinsecurepath=0, zip.NewReader returns this error together with a usable reader. checkNames
-	// reports the members concerned.
+	// With GODEBUG=zipinsecurepath=0, zip.NewReader returns this error together with a usable reader. checkNames reports the
+	// members with these names.
 	if errors.Is(err, zip.ErrInsecurePath) {
 		err = nil
 	}
 	return z, err
 }
 
-// fileSystem lists the members of a file system the caller has opened.
+// fileSystem lists the members of a file system that the caller has opened.
 func (p *opening) fileSystem(ctx context.Context, fsys fs.FS) (*source, error) {
 	s := &source{fsys: fsys, close: nothing}
 	var err error
@@ -91,9 +91,8 @@ func compressed(z *zip.Reader) int64 {
 	return int64(sum)
 }
 
-// listZip lists the members of an archive of that many bytes. It works on the
-// list of members and not on the fs.FS of zip.Reader, which hides names it does
-// not like and names that stand twice.
+// listZip lists the members of an archive of archiveSize bytes. It uses the list of members instead of the fs.FS of zip.Reader, which
+// hides invalid and duplicate names.
 func (p *opening) listZip(z *zip.Reader, archiveSize int64) *members {
 	m := newMembers(p.limits, p.limits.total(p.packed), p.report)
 	var packed uint64
@@ -113,8 +112,7 @@ func (p *opening) listZip(z *zip.Reader, archiveSize int64) *members {
 	return m
 }
 
-// checkPacking refuses members that cannot be unpacked or that become much
-// larger when they are.
+// checkPacking refuses members that cannot be decompressed, or that become much larger by decompression.
 func (p *opening) checkPacking(f *zip.File) {
 	const encrypted, small = 0x1, 1 << 20
 	pos := problem.Position{File: printable(f.Name)}
@@ -130,8 +128,8 @@ func (p *opening) checkPacking(f *zip.File) {
 	}
 }
 
-// listFS lists the members of a file system. Links to files are allowed where
-// following them cannot leave the package (os.Root).
+// listFS lists the members of a file system. If links is set, links to files are allowed, because the file system does not follow links
+// out of the package (os.Root).
 func (p *opening) listFS(ctx context.Context, fsys fs.FS, links bool) (*members, error) {
 	m := newMembers(p.limits, p.limits.total(p.packed), p.report)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

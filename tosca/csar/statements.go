@@ -9,19 +9,18 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// statement is what TOSCA.meta or the manifest says of the content of a file.
+// statement is an entry of TOSCA.meta or the manifest about the content of a file.
 type statement struct {
 	Source
-	name      string      // of a file that is there
-	hash      crypto.Hash // 0 when no digest is stated
-	signature *signature  // nil when it is not signed on its own
+	name      string      // name of the file in the package
+	hash      crypto.Hash // 0 without a digest
+	signature *signature  // nil without a separate signature
 }
 
-// maxSignatures is how many files may have separate signatures.
+// maxSignatures limits the files with separate signatures.
 const maxSignatures = 1000
 
-// statements collects the digests and signatures that the package states for files, and reports statements about files
-// that do not exist.
+// statements returns the digests and signatures that the package states for files. It reports statements about files that do not exist.
 func (a *Archive) statements(j judge) []statement {
 	var all []statement
 	for _, e := range a.meta.Artifacts {
@@ -94,8 +93,8 @@ func (a *Archive) readSignature(e Source, j judge) *signature {
 	return &signature{cms: signed, pos: e.Pos, file: e.Signature, signed: e.Name}
 }
 
-// certificatesOf returns the certificates for the signature of a single file: the one that the manifest names, else the
-// ones beside the file; and the certificates for the whole package.
+// certificatesOf returns the certificates for the signature of a single file: the file of certificates that the manifest names, else the
+// certificates beside the file, and also the certificates for the whole package.
 func (a *Archive) certificatesOf(s statement, common []*x509.Certificate, j judge) []*x509.Certificate {
 	all := slices.Clone(common)
 	files := []string{s.Certificate}
@@ -108,9 +107,8 @@ func (a *Archive) certificatesOf(s statement, common []*x509.Certificate, j judg
 	return all
 }
 
-// checkListed reports, in a package with a signed manifest, the files that the signature does not protect. The manifest
-// and the files of signatures and certificates need no protection: SOL004 5.2 gives them no digest, and changing them
-// gains an attacker nothing.
+// checkListed reports the files that the signature of a signed manifest does not protect. The manifest and the files of signatures and
+// certificates need no protection: SOL004 5.2 requires no digest of them, and an attacker gains nothing by changing them.
 func (a *Archive) checkListed(j judge) {
 	exempt := map[string]bool{a.manifest.File: true}
 	for _, file := range a.certificateFiles() {

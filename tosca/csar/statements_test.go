@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestStatements: statements of a manifest about files that exist, or do not exist.
+// TestStatements checks entries of a manifest about existing and missing files.
 func TestStatements(t *testing.T) {
 	entry := func(source, algorithm string, hash any) string {
 		return fmt.Sprintf("Source: %s\nAlgorithm: %s\nHash: %x\n", source, algorithm, hash)
@@ -57,7 +57,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestManySignatures: how many files may be signed on their own is bounded.
+// TestManySignatures checks that the number of files with separate signatures is limited.
 func TestManySignatures(t *testing.T) {
 	vendor := certify(t, "vendor", nil, time.Now().Add(time.Hour))
 	fsys := fstest.MapFS{"v.yaml": file("x"), "s": file(vendor.sign(t, []byte("x"), true))}
@@ -71,7 +71,7 @@ func TestManySignatures(t *testing.T) {
 	}
 }
 
-// TestMisspelledMetadata: keys of the field are understood, and warned of.
+// TestMisspelledMetadata checks that misspelt keys of real packages are accepted with a warning.
 func TestMisspelledMetadata(t *testing.T) {
 	a, err := csar.OpenFS(t.Context(), fstest.MapFS{"v.yaml": file("x"), "v.mf": file(
 		"metadata:\nvnf_product_name: p\nvnf_provider_id: me\nvnf_package_version: 1\nvnf_release_data_time: now\nvnfd_id:\n")}, csar.Options{})
@@ -92,7 +92,7 @@ func TestMisspelledMetadata(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse: an archive can be read, verified and asked at the same time.
+// TestConcurrentUse reads and verifies an archive concurrently.
 func TestConcurrentUse(t *testing.T) {
 	root := certify(t, "root", nil, time.Now().Add(time.Hour))
 	inner := zipWith(t, 8, map[string][]byte{"v.yaml": []byte("x"), "a/b": bytes.Repeat([]byte("hello"), 1<<16)})

@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/csar"
 )
 
-// counting counts the bytes that are read of an archive.
+// counting counts the bytes that are read from an archive.
 type counting struct {
 	io.ReaderAt
 	read int64
@@ -28,7 +28,7 @@ func (c *counting) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// imageSize returns how large the image is: more than any of the limits on memory.
+// imageSize returns the size of the image, which is larger than any of the limits on memory.
 func imageSize() int64 {
 	if !fulltest.Enabled() {
 		return 16 << 20
@@ -36,8 +36,7 @@ func imageSize() int64 {
 	return 64 << 20
 }
 
-// imagePackage writes a CSAR with a large image that does not compress, listed in
-// TOSCA.meta, and returns where it is.
+// imagePackage writes a CSAR with a large incompressible image that TOSCA.meta lists, and returns its path.
 func imagePackage(t *testing.T, method uint16) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "p.csar")
@@ -73,8 +72,8 @@ func imagePackage(t *testing.T, method uint16) string {
 	return name
 }
 
-// TestStreaming: opening, verifying and digesting a package reads a large image
-// once, needs memory that does not depend on its size, and leaves no file.
+// TestStreaming checks that opening, verifying and digesting a package reads a large image once, needs memory that does not depend on its
+// size, and leaves no file.
 func TestStreaming(t *testing.T) {
 	root := certify(t, "root", nil, time.Now().Add(time.Hour))
 	vendor := certify(t, "vendor", root, time.Now().Add(time.Hour))
@@ -82,9 +81,8 @@ func TestStreaming(t *testing.T) {
 		name    string
 		wrapped bool
 		method  uint16
-		// passes is how often the archive may be read, memory what may be used, in
-		// MiB. A compressed CSAR is decompressed to its end once more, for its
-		// directory, and remembered in part.
+		// passes limits the number of times that the archive is read, memory the used memory in MiB. A compressed CSAR is
+		// decompressed to its end once more for its directory, and is partly cached.
 		passes, memory int64
 	}{
 		{"CSAR", false, zip.Store, 1, 1},
@@ -135,7 +133,7 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// wrap makes a zip of option 2.
+// wrap creates a zip of option 2.
 func wrap(t *testing.T, name string, method uint16, by *holder) string {
 	t.Helper()
 	content, err := os.ReadFile(name)
@@ -145,7 +143,7 @@ func wrap(t *testing.T, name string, method uint16, by *holder) string {
 	return write(t, "p.zip", zipWith(t, method, map[string][]byte{"p.csar": content, "p.cms": []byte(by.sign(t, content, true))}))
 }
 
-// allocated returns how many bytes are allocated in all while f runs.
+// allocated returns the total number of bytes that are allocated while f runs.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

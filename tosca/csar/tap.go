@@ -5,21 +5,21 @@ import (
 	"io"
 )
 
-// tap passes reads through. While into is set, it also writes all bytes to into in order, from first to last and once,
-// in whatever order they are read. So the members of a CSAR and the CSAR as a file are hashed in one pass.
+// tap passes reads through. While into is set, it also writes every byte to into once and in the order of the file, whatever the order of
+// the reads is. So the members of a CSAR and the CSAR as a file are hashed in one pass.
 type tap struct {
 	from io.ReaderAt
 	size int64
 	into io.Writer
 	ctx  context.Context //nolint:containedctx // lives from start to stop
-	pos  int64           // how far into has been written
+	pos  int64           // number of bytes written to into
 }
 
 func (t *tap) start(ctx context.Context, into io.Writer) { t.ctx, t.into, t.pos = ctx, into, 0 }
 
 func (t *tap) stop() { t.ctx, t.into = nil, nil }
 
-// ReadAt reads as io.ReaderAt wants it.
+// ReadAt implements io.ReaderAt.
 func (t *tap) ReadAt(b []byte, off int64) (int, error) {
 	if t.into == nil {
 		return t.from.ReadAt(b, off)
@@ -28,7 +28,7 @@ func (t *tap) ReadAt(b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	n, err := t.from.ReadAt(b, off)
-	if end := off + int64(n); end > t.pos && off <= t.pos { // else off is behind the end
+	if end := off + int64(n); end > t.pos && off <= t.pos { // otherwise off is behind the end
 		if _, err := t.into.Write(b[t.pos-off : n]); err != nil {
 			return 0, err
 		}
@@ -37,7 +37,7 @@ func (t *tap) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// upTo reads what lies before an offset and has not been read yet.
+// upTo reads the bytes before an offset that have not been written to into yet.
 func (t *tap) upTo(off int64) error {
 	if off <= t.pos {
 		return nil

@@ -22,17 +22,16 @@ import (
 // findings are the results of one pass over the whole package.
 type findings struct {
 	digest   string
-	sums     map[string]string // SHA-256 of each file
-	faults   error             // a problem.List, nil when there are none
+	sums     map[string]string // SHA-256 by file
+	faults   error             // a problem.List, nil without faults
 	warnings problem.List
 	signers  []Signer
 }
 
-// Verify reads the whole package once, as a stream. It returns a problem.List with every file that differs from what
-// TOSCA.meta, the manifest or the file's signature state and, for a package of option 2, with the faults of the
-// signature over the CSAR. It is nil for a package that states nothing. Faults that Integrity treats as warnings are
-// then in Warnings. Entries that are URLs are outside the package and are skipped. The result is cached, also for
-// Digest.
+// Verify reads the whole package once, as a stream. It returns a problem.List with every file that differs from TOSCA.meta, the manifest
+// or the file's signature and, for a package of option 2, with the faults of the signature over the CSAR. It returns nil for a package
+// without digests and signatures. Faults that Integrity treats as warnings are in Warnings afterwards. Verify skips entries that are
+// URLs. The result is cached, also for Digest.
 func (a *Archive) Verify(ctx context.Context) error {
 	if a.integrity.Policy == Off {
 		return nil
@@ -44,10 +43,9 @@ func (a *Archive) Verify(ctx context.Context) error {
 	return f.faults
 }
 
-// Judge returns the faults for which Open and Verify with i would refuse the package, without opening it again. It
-// reads the package if needed. Afterwards Signers and Warnings have the result, and Digest does not read the package
-// again. So a package can be opened and parsed with the policy Off, and be judged later, or repeatedly, since
-// certificates expire.
+// Judge returns the faults for which Open and Verify with i would refuse the package, without opening it again. It reads the package if
+// needed. Afterwards Signers and Warnings have the result, and Digest does not read the package again. So a caller can open and parse a
+// package with the policy Off and call Judge later, or repeatedly, because certificates expire.
 func (a *Archive) Judge(ctx context.Context, i Integrity) error {
 	i, err := i.withDefaults()
 	if err != nil || i.Policy == Off {
@@ -77,9 +75,9 @@ func (a *Archive) Judge(ctx context.Context, i Integrity) error {
 	return nil
 }
 
-// Digest returns "sha256:" and the hexadecimal digest over the names and contents of all files. It is the same for a
-// CSAR, for the directory it was made from, and for the zip of option 2 that holds it: use it to pin a package. It
-// reads the package as Verify does. For a package that Verify refuses, it returns the error of Verify.
+// Digest returns "sha256:" and the hexadecimal digest over the names and contents of all files. Use it to pin a package: the digest is the
+// same for a CSAR, for the directory from which it was created, and for the zip of option 2 around it. Digest reads the package as Verify
+// does. For a package that Verify refuses, it returns the error of Verify.
 func (a *Archive) Digest(ctx context.Context) (string, error) {
 	f, err := a.findings(ctx)
 	if err != nil {
@@ -104,7 +102,7 @@ func (a *Archive) startPass(ctx context.Context) error {
 	}
 }
 
-// findings makes the pass over the package unless it has been made.
+// findings returns the results of the pass over the package. It reads the package only once.
 func (a *Archive) findings(ctx context.Context) (*findings, error) {
 	if err := a.startPass(ctx); err != nil {
 		return nil, err
@@ -126,7 +124,7 @@ func (a *Archive) findings(ctx context.Context) (*findings, error) {
 	return f, nil
 }
 
-// pass reads everything and judges it.
+// pass reads the whole package and checks it.
 func (a *Archive) pass(ctx context.Context) (*findings, error) {
 	r := &report.Report{}
 	j := judge{integrity: a.integrity, report: r}
@@ -164,7 +162,7 @@ func (a *Archive) pass(ctx context.Context) (*findings, error) {
 // compare checks a file against the statements about it.
 func (a *Archive) compare(s statement, read *wanted, common []*x509.Certificate, j judge) []Signer {
 	if read == nil || !read.done {
-		return nil // it cannot be read, which is reported
+		return nil // the file cannot be read, which has been reported
 	}
 	if s.hash != 0 {
 		if sum := hex.EncodeToString(read.raw.sums()[s.hash]); !strings.EqualFold(sum, s.Hash) {
@@ -178,7 +176,7 @@ func (a *Archive) compare(s statement, read *wanted, common []*x509.Certificate,
 	return s.signature.verify(j, read.raw.sums(), read.text.sums())
 }
 
-// overCSAR are the signatures over a CSAR of option 2.
+// overCSAR returns the signatures over a CSAR of option 2.
 func (a *Archive) overCSAR(j judge) []*signature {
 	w := a.source.wrapping
 	if w == nil {
@@ -203,15 +201,14 @@ type pass struct {
 	archive *Archive
 	ctx     context.Context //nolint:containedctx // lives as long as one call
 	report  *report.Report
-	// want are the files of which more is asked than the package's digest needs.
+	// want are the files that need more digests than the package's digest.
 	want map[string]*wanted
-	// whole are the digests of the CSAR as a file that are asked for.
+	// whole are the requested digest algorithms for the CSAR as a file.
 	whole     []crypto.Hash
 	wholeSums map[crypto.Hash][]byte
 }
 
-// wanted are the digests of a file: of its bytes and, for signatures over text, of
-// its lines.
+// wanted are the digests of a file: of its bytes and, for signatures over text, of its text with normalized line ends.
 type wanted struct {
 	raw, text hashes
 	done      bool
@@ -234,8 +231,7 @@ func (p *pass) wants(s statement) {
 	}
 }
 
-// read reads all files, in the order in which they lie in the package, and returns
-// their digests.
+// read reads all files in their order in the package, and returns their digests.
 func (p *pass) read() (map[string]string, error) {
 	s := p.archive.source
 	fsys, whole := s.fsys, hashes{}
@@ -267,7 +263,7 @@ func (p *pass) read() (map[string]string, error) {
 	return sums, nil
 }
 
-// readErrors are the errors that mean a broken member rather than a failing disk.
+// readErrors are the errors of a damaged member, as opposed to a failing disk.
 var readErrors = []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.EOF, io.ErrUnexpectedEOF, errScattered, errInflate}
 
 func broken(err error) bool {

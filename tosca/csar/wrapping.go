@@ -17,13 +17,12 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// wrapping is the zip of option 2 (SOL004 5.1) around a CSAR: with a signature over
-// the CSAR as a file, and the certificate of the signer.
+// wrapping is the zip of option 2 (SOL004 5.1) around a CSAR, with a signature over the CSAR as a file and the certificate of the signer.
 type wrapping struct {
 	csar string // the member that is the package
-	// signatures and certificates are members by their name.
+	// signatures and certificates are the contents of members by name.
 	signatures, certificates map[string][]byte
-	// tapped reads the CSAR through the tap: for the one pass over everything.
+	// tapped reads the CSAR through tap, for the pass over the whole package.
 	tapped *zip.Reader
 	tap    *tap
 }
@@ -31,7 +30,7 @@ type wrapping struct {
 // signed reports whether there is a signature over the CSAR. It does not say whether the signature is valid.
 func (w *wrapping) signed() bool { return w != nil && len(w.signatures) > 0 }
 
-// Suffixes of the files beside the CSAR. SOL004 5.1 names .cms and .cert; real packages also use the other ones.
+// Suffixes of the files beside the CSAR. SOL004 5.1 defines .cms and .cert; real packages also use the other suffixes.
 var (
 	signatureSuffixes   = []string{".cms", ".p7s", ".p7m", ".sig"}
 	certificateSuffixes = []string{".cert", ".crt", ".cer", ".pem"}
@@ -65,10 +64,10 @@ func (p *opening) unwrap(ctx context.Context, s *source) (*source, error) {
 	return inner, nil
 }
 
-// errNested is for a zip of option 2 in another one.
+// errNested: a zip of option 2 contains another zip of option 2.
 var errNested = errors.New("it holds another one instead of being one")
 
-// opened says that the package has been opened.
+// opened ends the use of the context for opening the package.
 func (s *source) opened() {
 	if s.wrapping == nil {
 		return
@@ -78,7 +77,7 @@ func (s *source) opened() {
 	}
 }
 
-// openInner reads the directory of the CSAR, and lists what is in it.
+// openInner reads the directory of the CSAR and lists its members.
 func (p *opening) openInner(w *wrapping, r io.ReaderAt, size int64) (*source, error) {
 	z, err := newZip(r, size)
 	if err != nil {
@@ -97,8 +96,8 @@ func (p *opening) openInner(w *wrapping, r io.ReaderAt, size int64) (*source, er
 	return &source{fsys: z, listed: m, wrapping: w}, nil
 }
 
-// wrapped is the CSAR in the root of an archive that is no package itself, ""
-// when there is not exactly one.
+// wrapped returns the only CSAR in the root of an archive that is not a package itself. It returns "" if the archive has no CSAR or
+// several.
 func (m *members) wrapped() string {
 	if _, isPackage := m.files[metaFile]; isPackage {
 		return ""
@@ -116,8 +115,7 @@ func (m *members) wrapped() string {
 	return found
 }
 
-// readBeside reads signatures and certificates. Anything else beside the CSAR is
-// neither signed nor ever read.
+// readBeside reads signatures and certificates beside the CSAR. Other files there are not signed, and are never read.
 func (p *opening) readBeside(s *source, w *wrapping) error {
 	for _, name := range s.listed.order {
 		if s.listed.dirs[name] {
@@ -152,8 +150,7 @@ func (p *opening) readBeside(s *source, w *wrapping) error {
 	return nil
 }
 
-// maxBeside is how many signatures, and how many files of certificates, may lie
-// beside a CSAR.
+// maxBeside limits the signatures, and the files of certificates, beside a CSAR.
 const maxBeside = 16
 
 // parseCertificates reads the certificates beside the CSAR.
@@ -169,9 +166,8 @@ func (w *wrapping) parseCertificates(j judge) []*x509.Certificate {
 	return all
 }
 
-// randomAccess gives a member as a reader that reads at any place, without
-// unpacking it: a stored member is a section of the archive, a deflated one is
-// decompressed as far as needed.
+// randomAccess returns a reader for a member that reads at any offset without unpacking the member: a stored member is a section of the
+// archive, and a deflated member is decompressed as far as needed.
 func randomAccess(ctx context.Context, s *source, name string) (r io.ReaderAt, size int64, closer func() error, err error) {
 	size = s.listed.files[name]
 	if z, ok := s.fsys.(*zip.Reader); ok {
@@ -199,7 +195,7 @@ func rawMember(ctx context.Context, z *zip.Reader, name string) (io.ReaderAt, er
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	packed, ok := raw.(io.ReaderAt) // a section of the archive
+	packed, ok := raw.(io.ReaderAt) // raw is a section of the archive
 	switch {
 	case !ok:
 		return nil, unreadable(name, errors.ErrUnsupported)

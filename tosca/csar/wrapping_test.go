@@ -19,7 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// TestSignedCSAR: the signature is over the CSAR (SOL004 5.1, option 2).
+// TestSignedCSAR checks packages with a signature over the CSAR (SOL004 5.1, option 2).
 func TestSignedCSAR(t *testing.T) {
 	root := certify(t, "root", nil, time.Now().Add(time.Hour))
 	vendor := certify(t, "vendor", root, time.Now().Add(time.Hour))
@@ -35,7 +35,7 @@ func TestSignedCSAR(t *testing.T) {
 	}
 	inner := zipWith(t, zip.Deflate, bytesOf(listed()))
 	tampered := zipWith(t, zip.Deflate, bytesOf(listed("vnfd.yaml")))
-	// No reader reads a byte in a gap between members, but the signature covers it.
+	// No reader reads the bytes between members, but the signature covers them.
 	comment := append(bytes.Clone(inner), 'x')
 	comment[len(inner)-2] = 1
 
@@ -144,12 +144,12 @@ func TestHostileWrapping(t *testing.T) {
 	}
 }
 
-// TestMemberBehindTheEnd: according to the directory of the CSAR, a member lies after the end of the archive.
+// TestMemberBehindTheEnd uses a CSAR whose directory has a member behind the end of the archive.
 func TestMemberBehindTheEnd(t *testing.T) {
 	vendor := certify(t, "vendor", nil, time.Now().Add(time.Hour))
 	inner := zipWith(t, zip.Store, map[string][]byte{"image": []byte("image"), "vnfd.yaml": []byte("x")})
 	entry := bytes.Index(inner, []byte("PK\x01\x02"))
-	copy(inner[entry+42:], "\xff\xff\xff\x7f") // where its header is
+	copy(inner[entry+42:], "\xff\xff\xff\x7f") // offset of its header
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		data := zipWith(t, method, map[string][]byte{"p.csar": inner, "p.cms": []byte(vendor.sign(t, inner, true))})
 		err := open(t, write(t, "x.zip", data)).Verify(t.Context())
@@ -174,7 +174,7 @@ func TestDeflatedCSAR(t *testing.T) {
 	a := open(t, write(t, "x.zip", zipWith(t, zip.Deflate, map[string][]byte{"p.csar": inner})))
 	var names []string
 	for name := range files {
-		names = append(names, name) // in no order
+		names = append(names, name) // in random order
 	}
 	for _, name := range append(names, names...) {
 		got, err := fs.ReadFile(a, name)
@@ -182,7 +182,7 @@ func TestDeflatedCSAR(t *testing.T) {
 			t.Fatalf("%s: %d bytes, %v; want %d", name, len(got), err, len(files[name]))
 		}
 	}
-	// Two streams at once, in step.
+	// Read two streams alternately.
 	one, two := mustOpen(t, a, "Files/00.bin"), mustOpen(t, a, "Files/11.bin")
 	read := 0
 	for {
@@ -213,8 +213,7 @@ func mustOpen(t *testing.T, fsys fs.FS, name string) fs.File {
 	return f
 }
 
-// TestCancelledInCSAR: decompressing a CSAR to its end, for its directory, can be
-// cancelled.
+// TestCancelledInCSAR checks that the end of the context ends the decompression of a CSAR up to its directory.
 func TestCancelledInCSAR(t *testing.T) {
 	data := zipWith(t, zip.Deflate, map[string][]byte{"p.csar": zipWith(t, zip.Store, map[string][]byte{"vnfd.yaml": []byte("x"), "image": make([]byte, 8<<20)})})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -225,7 +224,7 @@ func TestCancelledInCSAR(t *testing.T) {
 	}
 }
 
-// cancelling cancels when the beginning of an archive is read.
+// cancelling calls cancel when the beginning of an archive is read.
 type cancelling struct {
 	io.ReaderAt
 	cancel func()
@@ -238,7 +237,7 @@ func (c *cancelling) ReadAt(b []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(b, off)
 }
 
-// TestScatteredCSAR: the work of reading a compressed CSAR at random places is bounded.
+// TestScatteredCSAR checks that the work of reading a compressed CSAR at random offsets is limited.
 func TestScatteredCSAR(t *testing.T) {
 	files := map[string][]byte{"vnfd.yaml": []byte("x")}
 	random := rand.NewChaCha8([32]byte{})

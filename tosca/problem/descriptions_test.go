@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write descriptions.go")
 
-// TestDescriptions holds that descriptions.go has the sentences of the comments in codes.go.
+// TestDescriptions checks that descriptions.go has the sentences of the comments in codes.go.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, parser.ParseComments)

@@ -1,6 +1,5 @@
-// Package problem describes the faults of a VNF package, so that a program can
-// act on it: each Problem has a place in the package, a code that does not change
-// between releases, and a text for people.
+// Package problem describes the faults of a VNF package so that a program can handle them: each Problem has a position in the package, a
+// code that does not change between releases, and a text for display.
 //
 // Opening a package reports all its faults at once:
 //
@@ -12,7 +11,7 @@
 //		}
 //	}
 //
-// To ask for one kind of fault only, use errors.Is with its code:
+// To check for one kind of fault, use errors.Is with its code:
 //
 //	errors.Is(err, problem.Problem{Code: problem.ZipSlip})
 package problem

@@ -7,7 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// What a parser found, told apart by code and shown to people.
+// The program distinguishes the problems by their codes and prints them.
 func ExampleList() {
 	var err error = problem.List{{
 		Position: problem.Position{File: "vnfd.yaml", Line: 12, Column: 7},

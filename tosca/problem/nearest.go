@@ -19,7 +19,7 @@ func Nearest(name string, among []string) string {
 	return best
 }
 
-// levenshtein counts the bytes to insert, remove, replace, or swap with the next.
+// levenshtein returns the number of bytes to insert, remove, replace, or swap with the next byte.
 func levenshtein(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

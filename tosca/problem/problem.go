@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Position says where in a package something stands. File is the slash
-// separated path inside the package; Line and Column start at 1 and are 0 when
-// the whole file (or the package itself) is meant.
+// Position is a position in a package. File is the slash-separated path inside the package. Line and Column start at 1, and are 0 for the
+// whole file or the package itself.
 type Position struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 }
 
-// String renders "file:line:col", or only what is known of it.
+// String returns "file:line:col", without the parts that are not known.
 func (p Position) String() string {
 	switch {
 	case p.File == "":
@@ -27,13 +26,13 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Severity says whether a problem refuses the package or is a warning.
+// Severity is the effect of a problem: it refuses the package or is a warning.
 type Severity string
 
 const (
 	// Error refuses the package.
 	Error Severity = "error"
-	// Warning is a fault that a VNFM can live with.
+	// Warning does not prevent the use of the package.
 	Warning Severity = "warning"
 )
 
@@ -42,7 +41,7 @@ const (
 // grammar (tosca) or the descriptor (vnfd).
 type Code string
 
-// Description says in one or two sentences what problems of this kind are; "" for a code that this package does not have.
+// Description returns a description of this kind of problems in one or two sentences, "" for an unknown code.
 func (c Code) Description() string { return descriptions[c] }
 
 // Problem is one fault found in a package. It is an error.
@@ -52,7 +51,7 @@ type Problem struct {
 	Code     Code     `json:"code"`
 	// Message describes the fault.
 	Message string `json:"message"`
-	// Expected says what would be right, where that is not in the message; "" else.
+	// Expected describes a valid value. It is "" if Message does.
 	Expected string `json:"expected,omitempty"`
 	// Nearest is the valid name that is most similar to the wrong one, "" if none is similar.
 	Nearest string `json:"nearest,omitempty"`
@@ -61,12 +60,12 @@ type Problem struct {
 	Quirk Quirk `json:"quirk,omitempty"`
 }
 
-// Error renders "file:line:col: text [code]".
+// Error returns "file:line:col: text [code]".
 func (p Problem) Error() string {
 	return p.Position.String() + ": " + p.Text() + " [" + string(p.Code) + "]"
 }
 
-// Text renders the message, followed by the expected value and the nearest valid name.
+// Text returns the message, followed by the expected value and the nearest valid name.
 func (p Problem) Text() string {
 	text := p.Message
 	if p.Expected != "" {
@@ -78,21 +77,19 @@ func (p Problem) Text() string {
 	return text
 }
 
-// String is the same as Error.
+// String returns the same text as Error.
 func (p Problem) String() string { return p.Error() }
 
-// Is reports whether target is a Problem of the same Code that leaves everything
-// else empty: errors.Is(err, problem.Problem{Code: problem.ZipSlip}).
+// Is reports whether target is a Problem with the same Code and no other fields: errors.Is(err, problem.Problem{Code: problem.ZipSlip}).
 func (p Problem) Is(target error) bool {
 	t, ok := target.(Problem)
 	return ok && t == Problem{Code: p.Code}
 }
 
-// List holds every fault found in one pass, sorted by position. It is an error; errors.As and errors.Is find the single
-// faults.
+// List holds all faults of one pass, sorted by position. It is an error; errors.As and errors.Is find the single faults.
 type List []Problem
 
-// Error renders all problems, one per line.
+// Error returns all problems, one per line.
 func (l List) Error() string {
 	lines := make([]string, len(l))
 	for i, p := range l {
@@ -101,7 +98,7 @@ func (l List) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the single problems to errors.Is and errors.As.
+// Unwrap returns the single problems.
 func (l List) Unwrap() []error {
 	errs := make([]error, len(l))
 	for i, p := range l {
@@ -110,8 +107,8 @@ func (l List) Unwrap() []error {
 	return errs
 }
 
-// Sorted returns l ordered by file, line, column and code, without repetitions: a
-// file that several flavours share is looked at once for each.
+// Sorted returns l sorted by file, line, column and code, without duplicates, because a file that several flavours share is checked once
+// for each flavour.
 func (l List) Sorted() List {
 	l = slices.Clone(l)
 	slices.SortFunc(l, func(a, b Problem) int {

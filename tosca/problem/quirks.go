@@ -1,16 +1,14 @@
 package problem
 
-// Quirk names a way in which real packages deviate from TOSCA or SOL001 and can
-// be understood nevertheless. A deviation is an error, or a warning where its quirk
-// is allowed.
+// Quirk names a deviation from TOSCA or SOL001 that occurs in real packages and that this project can interpret. A deviation is an error,
+// or a warning if its quirk is allowed.
 type Quirk string
 
 // The quirks.
 const (
-	// UnimportedTypes takes types of SOL001 that a descriptor does not import from
-	// the bundled definitions.
+	// UnimportedTypes accepts types of SOL001 that a descriptor does not import. They are taken from the bundled definitions.
 	UnimportedTypes Quirk = "unimported-types"
-	// IncompleteProperties allows properties to be missing that their type requires.
+	// IncompleteProperties accepts templates without properties that their type requires.
 	IncompleteProperties Quirk = "incomplete-properties"
 	// UnquotedText accepts numbers, booleans and dates where a text is required: "version: 1.0".
 	UnquotedText Quirk = "unquoted-text"
@@ -22,7 +20,7 @@ const (
 	MissingUnit Quirk = "missing-unit"
 	// EmptyRequirement treats a requirement with no value as not assigned.
 	EmptyRequirement Quirk = "empty-requirement"
-	// MappedRequirements reads requirements that are a mapping instead of a list.
+	// MappedRequirements accepts requirements that are a mapping instead of a list.
 	MappedRequirements Quirk = "mapped-requirements"
 	// RollbackHooks accepts hooks for the rollback of operations, for example instantiate_rollback_start. VNFMs have
 	// these hooks, SOL001 does not.
@@ -30,11 +28,10 @@ const (
 	// LooseMappings accepts substitution mappings of requirements and capabilities that the node type does not have, or
 	// that lead to node templates that do not exist.
 	LooseMappings Quirk = "loose-mappings"
-	// MisplacedSections reads policies and groups that stand beside the
-	// topology_template instead of in it.
+	// MisplacedSections accepts policies and groups that are beside the topology_template instead of in it.
 	MisplacedSections Quirk = "misplaced-sections"
-	// MisfiledTypes reads types of OASIS and ETSI that are defined in the section of
-	// another kind, as data types among the node types.
+	// MisfiledTypes accepts types of OASIS and ETSI that are defined in the section of another kind, for example data types among
+	// the node types.
 	MisfiledTypes Quirk = "misfiled-types"
 )
 
