@@ -34,19 +34,20 @@ func TestCNFParameters(t *testing.T) {
 	}
 }
 
-// TestCNFExamples: what cnf.md shows are the requests of the sample package, which are tried elsewhere, or a part of them.
+// TestCNFExamples: what cnf.md shows are the requests of the sample packages, which are tried elsewhere, or a part of them.
 func TestCNFExamples(t *testing.T) {
 	var shown []string
 	for _, block := range strings.Split(document(t, cnfGuide), "```json\n")[1:] {
 		text, _, _ := strings.Cut(block, "```")
 		shown = append(shown, text)
 	}
-	requests := []string{"instantiate_chart.json", "instantiate_repository.json", "instantiate_v2.json", "instantiate_manifests.json"}
+	requests := []string{"cnf-mciop/requests/instantiate.json", "cnf/requests/instantiate_chart.json", "cnf/requests/instantiate_repository.json",
+		"cnf/requests/instantiate_v2.json", "cnf/requests/instantiate_manifests.json"}
 	if len(shown) != len(requests) {
 		t.Fatalf("%d examples for the requests %q", len(shown), requests)
 	}
 	for i, name := range requests {
-		data, err := os.ReadFile("../examples/packages/cnf/requests/" + name)
+		data, err := os.ReadFile("../examples/packages/" + name)
 		check(t, err)
 		var request vnflcm.InstantiateVnfRequest
 		_, err = vnflcm.DecodeRequest(data, &request)

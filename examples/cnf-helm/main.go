@@ -1,4 +1,7 @@
-// Cnf-helm makes a CNF from the Helm chart of a VNF package, scales it in both ways, heals a pod of it and terminates it.
+// Cnf-helm makes a CNF from the Helm charts of a VNF package, scales it, heals a pod of it and terminates it.
+//
+// The charts of the default package are MCIOPs of its VNFD. With -package ../packages/cnf the request has Tacker's attributes, and one
+// of the aspects is scaled by a value of the chart.
 //
 // Without a flag it first makes a Kubernetes cluster as a VNF, on the embedded sandbox: no cloud, no root. Helm is the
 // real one, linked into this program; the cluster that it talks to is simulated, and so are the pods. With -kubeconfig all
@@ -23,12 +26,12 @@ import (
 
 type options struct {
 	kubeconfig string // of a real cluster
-	cnf        string // VNF package with requests/instantiate_chart.json
+	cnf        string // VNF package with requests/instantiate.json, or with requests/instantiate_chart.json and Tacker's attributes
 	image      string // that the pods run
 	json       bool   // write events as JSON
 }
 
-const help = `Cnf-helm makes a CNF from the Helm chart of a VNF package, scales, heals and terminates it.
+const help = `Cnf-helm makes a CNF from the Helm charts of a VNF package, scales, heals and terminates it.
 
 	cnf-helm                               on a simulated cluster
 	cnf-helm -kubeconfig ~/.kube/config    on a real one, in the namespace shop
@@ -38,8 +41,8 @@ func main() {
 	var o options
 	program := cli.New("cnf-helm", help)
 	program.Flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of a real cluster; default: one is made on the sandbox")
-	program.Flags.StringVar(&o.cnf, "package", samples.Package("cnf"), "VNF package of the CNF")
-	program.Flags.StringVar(&o.image, "image", "", "image that the pods run; default: that of the chart, which exists nowhere but in the simulation")
+	program.Flags.StringVar(&o.cnf, "package", samples.Package("cnf-mciop"), "VNF package of the CNF")
+	program.Flags.StringVar(&o.image, "image", "", "image that the pods run; default: those of the charts, which exist only in the simulation")
 	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	program.Main(func(ctx context.Context, _ []string) error { return run(ctx, o, os.Stdout) })
 }
@@ -63,8 +66,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		vimID = kubeadm.VIMID(cluster)
 	}
 
-	screen.Title("a CNF from the chart of the package")
-	id, err := v.instantiate(ctx, v.cnfVNFD, filepath.Join(o.cnf, "requests", "instantiate_chart.json"), vimID, o.params())
+	screen.Title("a CNF from the charts of the package")
+	id, err := v.instantiate(ctx, v.cnfVNFD, o.request(), vimID, o.params())
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	pods := inst.InstantiatedVnfInfo.VnfcResourceInfo
-	hung := pods[max(0, slices.IndexFunc(pods, func(v vnflcm.VnfcResourceInfo) bool { return v.VduID == "web" }))]
+	hung := pods[max(0, slices.IndexFunc(pods, func(v vnflcm.VnfcResourceInfo) bool { return strings.HasPrefix(v.VduID, "web") }))]
 	screen.Title("replace the pod %s", hung.ComputeResource.ResourceID)
 	operation, err := v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{hung.ID}})
 	if err := v.finished(ctx, operation, err); err != nil {
@@ -102,10 +105,26 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return errors.Join(v.finished(ctx, operation, err), v.Delete(ctx, id, ""))
 }
 
+// tackerRequest is the request of a package with Tacker's attributes.
+const tackerRequest = "instantiate_chart.json"
+
+// request returns the path of the instantiate request.
+func (o options) request() string {
+	file := filepath.Join(o.cnf, "requests", tackerRequest)
+	if _, err := os.Stat(file); err != nil {
+		file = filepath.Join(o.cnf, "requests", "instantiate.json")
+	}
+	return file
+}
+
 // params are laid over the additionalParams of the request.
 func (o options) params() map[string]any {
-	if o.image == "" {
+	image := map[string]any{"image": o.image}
+	switch {
+	case o.image == "":
 		return nil
+	case filepath.Base(o.request()) != tackerRequest:
+		return map[string]any{"mciop_values": map[string]any{"web": image, "cache": image}}
 	}
 	return map[string]any{"using_helm_install_param": []any{map[string]any{"exthelmchart": "false", "helmreleasename": "shop",
 		"helmchartfile_path": "Files/kubernetes/web-0.1.0.tgz", "helmparameter": []string{"image=" + o.image}}}}

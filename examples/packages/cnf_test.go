@@ -16,11 +16,14 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-const cnf = "cnf"
+const (
+	cnf       = "cnf"
+	cnfMCIOPs = "cnf-mciop"
+)
 
-func openCNF(t *testing.T) *tosca.Package {
+func openCNF(t *testing.T, name string) *tosca.Package {
 	t.Helper()
-	p, err := tosca.Open(t.Context(), cnf)
+	p, err := tosca.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,14 +31,21 @@ func openCNF(t *testing.T) *tosca.Package {
 	return p
 }
 
-func TestCNFPackage(t *testing.T) {
-	p := openCNF(t)
+// openGood opens a package and checks its digests.
+func openGood(t *testing.T, name string) *tosca.Package {
+	t.Helper()
+	p := openCNF(t, name)
 	if err := p.Verify(t.Context()); err != nil {
 		t.Errorf("TOSCA.meta states other digests than the files have:\n%v", err)
 	}
 	if w := warnings(p); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
+	return p
+}
+
+func TestCNFPackage(t *testing.T) {
+	p := openGood(t, cnf)
 	f, err := p.VNFD().Flavour("simple")
 	if err != nil {
 		t.Fatal(err)
@@ -53,11 +63,34 @@ func TestCNFPackage(t *testing.T) {
 	}
 }
 
-// TestCNFChart checks that the archive contains the files of the folder beside it, which are there for readers.
+// TestCNFOfMCIOPs checks that the charts are in the order of their dependencies, and that each VDU has one chart and the name of its workload.
+func TestCNFOfMCIOPs(t *testing.T) {
+	f, err := openGood(t, cnfMCIOPs).VNFD().Flavour("simple")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range f.MCIOPs {
+		vdu := f.VDU(p.VDUs[0])
+		got = append(got, strings.Join([]string{p.ID, p.Chart, vdu.ID, vdu.MCIO.Type, vdu.MCIO.Name, f.AspectsOf(vdu.ID)[0]}, " "))
+	}
+	want := []string{"cache ../Artifacts/charts/cache-0.1.0.tgz cache_vdu StatefulSet cache cache_aspect", "web ../Artifacts/charts/web-0.1.0.tgz web_vdu Deployment web web_aspect"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCNFChart checks that the archives contain the files of the folders beside them, which are there for readers.
 func TestCNFChart(t *testing.T) {
-	dir := os.DirFS(cnf + "/Files/kubernetes")
+	for _, of := range [][2]string{{cnf + "/Files/kubernetes", "web"}, {cnfMCIOPs + "/Artifacts/charts", "web"}, {cnfMCIOPs + "/Artifacts/charts", "cache"}} {
+		t.Run(of[0]+"/"+of[1], func(t *testing.T) { sameChart(t, os.DirFS(of[0]), of[1]) })
+	}
+}
+
+func sameChart(t *testing.T, dir fs.FS, name string) {
+	t.Helper()
 	want, got := map[string]string{}, map[string]string{}
-	err := fs.WalkDir(dir, "web", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(dir, name, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -68,7 +101,7 @@ func TestCNFChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := dir.Open("web-0.1.0.tgz")
+	f, err := dir.Open(name + "-0.1.0.tgz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +127,23 @@ func TestCNFChart(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("web-0.1.0.tgz is not what lies in web:\n%s", diff)
+		t.Errorf("the archive differs from the folder:\n%s", diff)
 	}
 }
 
 func TestCNFRequests(t *testing.T) {
-	names, err := filepath.Glob(cnf + "/requests/*.json")
-	if err != nil || len(names) != 10 {
+	t.Run(cnf, func(t *testing.T) { knownRequests(t, cnf, 10) })
+	t.Run(cnfMCIOPs, func(t *testing.T) { knownRequests(t, cnfMCIOPs, 5) })
+}
+
+// knownRequests checks that a package has that many requests, that all their attributes are known, and that its README names them.
+func knownRequests(t *testing.T, dir string, want int) {
+	t.Helper()
+	names, err := filepath.Glob(dir + "/requests/*.json")
+	if err != nil || len(names) != want {
 		t.Fatalf("requests %q, %v", names, err)
 	}
-	readme, err := os.ReadFile(cnf + "/README.md")
+	readme, err := os.ReadFile(dir + "/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-//go:embed all:cnf all:k8s-cluster all:k8s-cluster-kubespray all:private-registry
+//go:embed all:cnf all:cnf-mciop all:k8s-cluster all:k8s-cluster-kubespray all:private-registry
 var files embed.FS
 
 // Sample is a sample package.
@@ -28,8 +28,10 @@ var (
 	KubesprayCluster = Sample{"k8s-cluster-kubespray", "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70"}
 	// PrivateRegistry is for mgmt/registry, on infra/sandbox or infra/openstack.
 	PrivateRegistry = Sample{"private-registry", "b3d9c1e4-7a52-4c0e-9f1b-2e6a8d4c5f71"}
-	// CNF is for infra/kubernetes.
+	// CNF is for infra/kubernetes, with Tacker's attributes in the requests.
 	CNF = Sample{"cnf", "5f0c2b7e-93d4-4a68-b1c5-7d2e9a4f6081"}
+	// CNFOfMCIOPs is for infra/kubernetes. Its charts are MCIOPs of the VNFD (SOL001 v4.3.1).
+	CNFOfMCIOPs = Sample{"cnf-mciop", "8d1f6a52-0c3e-4b79-a6d4-2e9f7b1c5a03"}
 )
 
 // FS returns the files of the package.

@@ -190,8 +190,8 @@ func (d *design) readReplicaValues(f *faults, op *vnflcm.Operation) {
 		checkValueName(f, path, name)
 		for _, id := range scaled {
 			in := d.VDUMapping[id].Release
-			if in == "" && len(d.releases) == 1 {
-				in = d.releases[0].name
+			if of := d.possibleReleases(id); in == "" && len(of) == 1 {
+				in = of[0].name
 			}
 			if in == "" {
 				f.add("vdu_mapping."+id+".helmreleasename", "", "is required: there are several releases, and one of them has the value "+name)
@@ -200,6 +200,15 @@ func (d *design) readReplicaValues(f *faults, op *vnflcm.Operation) {
 		}
 	}
 	d.checkSharedValues(f, op)
+}
+
+// possibleReleases returns the releases that can have the workload of a VDU: those of its MCIOPs, else all.
+func (d *design) possibleReleases(vduID string) []release {
+	of := slices.DeleteFunc(slices.Clone(d.releases), func(r release) bool { return !slices.Contains(r.vdus, vduID) })
+	if len(of) == 0 {
+		return d.releases
+	}
+	return of
 }
 
 // checkSharedValues refuses one value for VDUs that do not always have equal numbers.

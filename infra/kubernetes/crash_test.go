@@ -30,72 +30,102 @@ type scenario struct {
 	before string // additionalParams that it is instantiated with; empty: it is not
 	begin  func(l *lab, m *vnflcm.Manager) (string, error)
 
-	variant bool   // another scenario has the same operation: runs with VNFKIT_FULL only
-	adopted string // name in adoptions of the VNF that is adopted instead
+	variant bool                  // another scenario has the same operation: runs with VNFKIT_FULL only
+	lab     func(*testing.T) *lab // default: newLab
 }
+
+const mciopParams = `{"namespace": "shop", "mciop_values": {"web": {"greeting": "hi"}}}`
 
 const plainParams = `{"namespace": "shop", "lcm-kubernetes-def-files": ["Files/plain.yaml"]}`
 
 var scenarios = []scenario{
 	{"instantiate charts", kubernetes.VimTypeV1, "", func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Instantiate(l.t.Context(), l.id, l.request("simple", twoReleases, vnflcm.ScaleInfo{AspectID: "dbs", ScaleLevel: 1}))
-	}, false, ""},
+	}, false, nil},
 	{"instantiate manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Instantiate(l.t.Context(), l.id, l.request("simple", plainParams, vnflcm.ScaleInfo{AspectID: "dbs", ScaleLevel: 1}))
-	}, false, ""},
+	}, false, nil},
 	{"scale out by a value", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"})
-	}, false, ""},
+	}, false, nil},
 	{"scale in by a value", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "webs"})
-	}, true, ""},
+	}, true, nil},
 	{"scale manifests in", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "webs"})
-	}, false, ""},
+	}, false, nil},
 	{"scale to level", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.ScaleToLevel(l.t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "webs"}, {AspectID: "dbs", ScaleLevel: 1}}})
-	}, false, ""},
+	}, false, nil},
 	{"heal a pod of each", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		ids := append(slices.Sorted(maps.Keys(l.vnfcs("WEB")))[:1], slices.Sorted(maps.Keys(l.vnfcs("DB")))...)
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{VnfcInstanceID: ids})
-	}, false, ""},
+	}, false, nil},
 	{"heal all of the charts", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
-	}, true, ""},
+	}, true, nil},
 	{"heal all of the manifests", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
-	}, false, ""},
+	}, false, nil},
 	{"terminate charts", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful, AdditionalParams: parse(l.t, `{"delete_pvc": true}`)})
-	}, false, ""},
+	}, false, nil},
 	{"terminate manifests", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
-	}, false, ""},
-	{"scale adopted charts", kubernetes.VimTypeV1, "", scaleWebs, false, "releases of helm, counted by a value"},
-	{"scale adopted manifests", kubernetes.VimTypeV2, "", scaleWebs, false, "manifests of kubectl"},
+	}, false, nil},
+	{"scale adopted charts", kubernetes.VimTypeV1, "", scaleWebs, false, adopting("releases of helm, counted by a value")},
+	{"scale adopted manifests", kubernetes.VimTypeV2, "", scaleWebs, false, adopting("manifests of kubectl")},
 	{"heal all of adopted manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
-	}, true, "manifests of kubectl"},
+	}, true, adopting("manifests of kubectl")},
 	{"terminate adopted manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
-	}, false, "manifests of kubectl"},
+	}, false, adopting("manifests of kubectl")},
+	{"instantiate MCIOPs", kubernetes.VimTypeHelm, "", func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Instantiate(l.t.Context(), l.id, l.request("simple", mciopParams, vnflcm.ScaleInfo{AspectID: "dbs", ScaleLevel: 1}))
+	}, false, mciopLab},
+	{"scale MCIOPs", kubernetes.VimTypeHelm, mciopParams, scaleWebs, false, mciopLab},
+	{"heal all of the MCIOPs", kubernetes.VimTypeHelm, mciopParams, func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
+	}, false, mciopLab},
+	{"terminate MCIOPs", kubernetes.VimTypeHelm, mciopParams, func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
+	}, true, mciopLab},
 }
 
 func scaleWebs(l *lab, m *vnflcm.Manager) (string, error) {
 	return m.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"})
 }
 
-// open makes the lab, and the VNF if there is to be one: two of the web, one of the database.
-func (s scenario) open(t *testing.T) *lab {
-	t.Helper()
-	if s.adopted != "" {
-		l := adoptions[s.adopted].open(t)
-		if err := l.adopt(adoptions[s.adopted].params, ""); err != nil {
+// adopting makes a lab with one of the adoptions.
+func adopting(name string) func(*testing.T) *lab {
+	return func(t *testing.T) *lab {
+		t.Helper()
+		l := adoptions[name].open(t)
+		if err := l.adopt(adoptions[name].params, ""); err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
-	l := newLab(t, s.kind)
+}
+
+func mciopLab(t *testing.T) *lab {
+	t.Helper()
+	return newMCIOPLab(t, kubernetes.VimTypeHelm)
+}
+
+func (s scenario) newLab(t *testing.T) *lab {
+	t.Helper()
+	if s.lab != nil {
+		return s.lab(t)
+	}
+	return newLab(t, s.kind)
+}
+
+// open makes the lab, and the VNF if there is to be one: two of the web, one of the database.
+func (s scenario) open(t *testing.T) *lab {
+	t.Helper()
+	l := s.newLab(t)
 	if s.before != "" {
 		l.instantiate("simple", s.before, vnflcm.ScaleInfo{AspectID: "webs", ScaleLevel: 1})
 	}
@@ -118,8 +148,11 @@ func (l *lab) outcome() outcome {
 		Namespace: slices.Contains(l.objects("", "namespaces"), "namespaces/shop")}
 	_ = l.settled("shop")
 	for _, name := range l.objects("shop", "deployments", "statefulsets", "pods", "configmaps", "services", "persistentvolumeclaims") {
-		if strings.HasPrefix(name, "pods/web") {
-			name = "pods/web"
+		name = l.withoutID(name)
+		for _, of := range []string{"pods/web", "pods/R-web", "pods/R-db-exporter"} {
+			if strings.HasPrefix(name, of) {
+				name = of
+			}
 		}
 		out.Objects = append(out.Objects, name)
 	}
@@ -128,8 +161,9 @@ func (l *lab) outcome() outcome {
 		l.t.Fatal(err)
 	}
 	for _, r := range releases {
-		out.Releases = append(out.Releases, r.Release+" "+string(r.State))
+		out.Releases = append(out.Releases, l.withoutID(r.Release)+" "+string(r.State))
 	}
+	slices.Sort(out.Objects)
 	slices.Sort(out.Releases)
 	for _, v := range []string{"WEB", "DB"} {
 		out.VNFCs[v] = len(l.vnfcs(v))

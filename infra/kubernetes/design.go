@@ -16,6 +16,7 @@ type design struct {
 	unknown   []string // attributes that have no effect
 	syntax    faults   // settings that Helm cannot read. Only an instantiation is refused: what was stored before can be removed
 	version2  bool     // charts as in version 2 of Tacker's API
+	byMCIOPs  bool     // charts are the MCIOPs of the VNFD
 	namespace string
 	releases  []release      // charts
 	files     []string       // or manifests
@@ -29,7 +30,8 @@ type release struct {
 	vdus       []string // that the VNFD associates with the MCIOP; empty: the release is not of an MCIOP
 	chart      source
 	valueFiles []string
-	set        []string // Helm's grammar
+	values     map[string]any // of an MCIOP; override those of the files
+	set        []string       // Helm's grammar
 	setJSON    []string
 	wait       bool // until all its objects are ready, before the next release is installed
 }
@@ -91,7 +93,13 @@ func read(op *vnflcm.Operation) (*design, error) {
 	if err := (helmclient.Name{Namespace: d.namespace, Release: "x"}).Validate(); err != nil {
 		f.add("namespace", d.namespace, "must be at most 63 lower case letters, digits and '-', beginning and ending with a letter or digit")
 	}
+	d.byMCIOPs = d.usesMCIOPs(op.Flavour)
+	if !d.byMCIOPs {
+		d.refuseMCIOPs(f, op.Flavour)
+	}
 	switch {
+	case d.byMCIOPs:
+		d.readMCIOPs(f, op)
 	case d.charts(op.VIM):
 		d.readCharts(f, op)
 	case len(d.Install) > 0 || d.ChartPath != "":

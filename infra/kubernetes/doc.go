@@ -22,7 +22,8 @@
 //
 // # What a request says
 //
-// Names of attributes are Tacker's. With use_helm, using_helm_install_param has an entry for each release: a chart of the
+// The charts are the MCIOPs of the VNFD (tosca.Flavour.MCIOPs), in their order: mciop_values has values for them. A request can name
+// other charts, or manifests, with Tacker's attributes. With use_helm, using_helm_install_param has an entry for each release: a chart of the
 // package (helmchartfile_path), of a repository (exthelmrepo_url, helmrepositoryname, helmchartname) or of a registry
 // (exthelmrepo_url that begins with oci://). With vimType ETSINFV.HELM.V_3 there is one chart, helm_chart_path. Without
 // charts lcm-kubernetes-def-files lists manifests of the package.

@@ -10,3 +10,6 @@ var (
 
 // NewestFirst is the order in which scaling in takes VNFCs.
 var NewestFirst = newestFirst
+
+// MCIOPRelease is the name of the release of an MCIOP.
+var MCIOPRelease = mciopRelease

@@ -14,6 +14,7 @@ type params struct {
 
 	paramsV1
 	paramsV2
+	paramsMCIOP
 	paramsOfOperations
 
 	// ExternalLB belongs to the management driver that exposes services (mgmt/loadbalancer/expose). It is listed here

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
@@ -39,8 +40,14 @@ func parse(t testing.TB, text string) vnflcm.Params {
 // faultsOf is what is wrong with a request: paths of attributes.
 func faultsOf(t *testing.T, cfg kubernetes.Config, kind, flavour, extra, additional string) (paths []string, err error) {
 	t.Helper()
+	return faultsIn(t, shop(t), cfg, kind, flavour, extra, additional)
+}
+
+// faultsIn is faultsOf for another package.
+func faultsIn(t *testing.T, files fstest.MapFS, cfg kubernetes.Config, kind, flavour, extra, additional string) (paths []string, err error) {
+	t.Helper()
 	d := kubernetes.New(cfg)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: packages(shop(t)),
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: packages(files),
 		Infra: map[string]vnflcm.InfraDriver{kind: d}})
 	if err != nil {
 		t.Fatal(err)

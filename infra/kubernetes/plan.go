@@ -46,6 +46,9 @@ func (d *Driver) readChecked(ctx context.Context, op *vnflcm.Operation) (*design
 	for _, name := range design.unknown {
 		op.Log.WarnContext(ctx, "unknown attribute has no effect", "attribute", "additionalParams."+name)
 	}
+	if design.byMCIOPs {
+		warnOfScripts(ctx, op)
+	}
 	err = errors.Join(err, d.checkHelm(op, design), op.CheckAddresses(repositoryAddresses, d.cfg.Allow.CheckHost))
 	if op.Kind == vnflcm.OpInstantiate {
 		err = errors.Join(err, design.syntax.err())
@@ -54,7 +57,7 @@ func (d *Driver) readChecked(ctx context.Context, op *vnflcm.Operation) (*design
 }
 
 func (d *Driver) checkHelm(op *vnflcm.Operation, design *design) error {
-	if !design.charts(op.VIM) {
+	if !design.charts(op.VIM) && !design.byMCIOPs {
 		return nil
 	}
 	_, _, err := d.byCLI(op.VIM)
@@ -77,7 +80,7 @@ func (w *work) checkNames(ctx context.Context) error {
 
 // namePath is the attribute that the name of a release comes from.
 func (d *design) namePath(r release) string {
-	if d.version2 {
+	if d.version2 || d.byMCIOPs {
 		return "additionalParams." + r.path
 	}
 	return "additionalParams." + r.path + ".helmreleasename"

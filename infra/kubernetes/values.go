@@ -21,7 +21,7 @@ func (w *work) sources(r release) (helmclient.Values, error) {
 	if err != nil {
 		return helmclient.Values{}, err
 	}
-	v := helmclient.Values{Set: slices.Concat(r.set, counts), SetJSON: r.setJSON}
+	v := helmclient.Values{Map: r.values, Set: slices.Concat(r.set, counts), SetJSON: r.setJSON}
 	for _, name := range r.valueFiles {
 		v.Files = append(v.Files, func() (io.ReadCloser, error) {
 			data, err := fs.ReadFile(w.op.Package, name)

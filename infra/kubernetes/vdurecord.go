@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -81,36 +82,47 @@ func (w *work) rendered(ctx context.Context) (all []workload, ok bool, err error
 		return workloadsOf("", objs, ""), err == nil, err
 	}
 	for _, r := range w.design.releases {
-		text, err := w.renderNew(ctx, r)
-		if ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
-		}
-		var objs []*objects.Object
-		if err == nil {
-			objs, err = objects.Parse("rendered manifest", []byte(text))
+		objs, err := w.renderNew(ctx, r)
+		if why, unrendered := errors.AsType[*unrenderedError](err); unrendered && ctx.Err() == nil {
+			w.op.Log.InfoContext(ctx, "the workloads of VDUs are found after the installation", "release", r.name, "reason", why)
+			return nil, false, nil
 		}
 		if err != nil {
-			w.op.Log.InfoContext(ctx, "the workloads of VDUs are found after the installation", "release", r.name, "reason", err)
-			return nil, false, nil
+			return nil, false, fmt.Errorf("release %s: %w", r.name, err)
 		}
 		all = append(all, workloadsOf(r.name, objs, w.design.namespace)...)
 	}
 	return all, true, nil
 }
 
-// renderNew returns the manifest of a release that an earlier attempt has installed, else of its chart.
-func (w *work) renderNew(ctx context.Context, r release) (string, error) {
+// unrenderedError says that a chart cannot be rendered without an installation.
+type unrenderedError struct{ error }
+
+// renderNew returns the objects of a release that an earlier attempt has installed, else of its chart.
+func (w *work) renderNew(ctx context.Context, r release) ([]*objects.Object, error) {
 	now, err := w.find(ctx, r.name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	var text string
 	if now != nil {
-		return w.helm.Manifest(ctx, now.Name, 0)
+		text, err = w.helm.Manifest(ctx, now.Name, 0)
+	} else {
+		var request helmclient.Install
+		if request, err = w.request(ctx, r, nil); err != nil {
+			return nil, err
+		}
+		request.PostRender = nil
+		if text, err = w.helm.Template(ctx, request); err != nil {
+			return nil, &unrenderedError{err}
+		}
 	}
-	request, err := w.request(ctx, r, nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	request.PostRender = nil
-	return w.helm.Template(ctx, request)
+	objs, err := objects.Parse("rendered manifest", []byte(text))
+	if err != nil {
+		return nil, &unrenderedError{err}
+	}
+	return objs, nil
 }

@@ -151,11 +151,14 @@ func (d *design) isOpen(v tosca.VDU) bool {
 
 // mayBeOf reports whether the VNFD allows a workload to be of a VDU: an MCIOP makes the workloads of its VDUs, and no others.
 func (d *design) mayBeOf(w workload, vduID string) bool {
-	makes := func(r release) bool { return slices.Contains(r.vdus, vduID) }
-	if r := d.release(w.release); r != nil && (len(r.vdus) > 0 || slices.ContainsFunc(d.releases, makes)) {
-		return makes(*r)
+	r := d.release(w.release)
+	if r == nil {
+		return true
 	}
-	return true
+	if len(r.vdus) > 0 && !slices.Contains(r.vdus, vduID) {
+		return false
+	}
+	return slices.ContainsFunc(d.possibleReleases(vduID), func(p release) bool { return p.name == w.release })
 }
 
 func (f *vduFinder) take(i int, vduID string, rank int) {
