@@ -37,7 +37,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 		return nil, err
 	}
 	server := sandbox.AnsibleServer{Address: netip.MustParseAddr("10.9.0.1"), User: "ansible", Password: "ansible",
-		Version: "2.14.18", Kubespray: "2.23.3", Posix: true, Sshpass: true}
+		Version: "2.14.18", Kubespray: "2.23.3", Sshpass: true}
 	// Slow programs take a moment, so that there is something to see.
 	world, err := sandbox.Open(sandbox.Config{Takes: 300 * time.Millisecond, Ansible: []sandbox.AnsibleServer{server}}) //nolint:contextcheck // a world is closed, not cancelled
 	if err != nil {

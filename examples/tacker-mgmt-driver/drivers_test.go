@@ -30,7 +30,7 @@ func (l *lab) vnfcs(vdu string) (ids []string) {
 
 var (
 	kubespraySetup = setup{driver: "kubespray", pkg: "k8s-cluster-kubespray", name: "mgmt-drivers-kubespray", sandbox: sandbox.Config{Ansible: []sandbox.AnsibleServer{
-		{Address: netip.MustParseAddr("10.9.0.1"), User: "ansible", Password: "ansible", Version: "2.14.18", Kubespray: "2.23.3", Posix: true, Sshpass: true}}}}
+		{Address: netip.MustParseAddr("10.9.0.1"), User: "ansible", Password: "ansible", Version: "2.14.18", Kubespray: "2.23.3", Sshpass: true}}}}
 	registrySetup = setup{driver: "registry", pkg: "private-registry", name: "mgmt-drivers-private-registry", sandbox: sandbox.Config{PublicImages: []string{"registry:latest"}}}
 )
 

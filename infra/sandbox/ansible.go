@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/kubespraysim"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubespray"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 )
 
@@ -25,8 +25,6 @@ type AnsibleServer struct {
 	AuthorizedKeys []string
 	// Version of ansible-core, such as "2.14.18". "": it is not installed.
 	Version string
-	// Posix says whether the collection ansible.posix is there, which brings the JSON lines callback.
-	Posix bool
 	// Sshpass says whether the program sshpass is there, without which Ansible cannot use passwords.
 	Sshpass bool
 	// Kubespray is the version of kubespray, such as "2.23.3", which determines the required version of Ansible. "":
@@ -109,8 +107,8 @@ func (w *World) startServer(s *ansibleHost, c AnsibleServer) error {
 	return nil
 }
 
-func (w *World) ansible(c AnsibleServer) kubespraysim.Server {
-	return kubespraysim.Server{User: c.User, Version: c.Version, Posix: c.Posix, Sshpass: c.Sshpass, Kubespray: c.Kubespray, Root: c.Root, Takes: w.config.Takes,
+func (w *World) ansible(c AnsibleServer) kubespray.Server {
+	return kubespray.Server{User: c.User, Version: c.Version, Sshpass: c.Sshpass, Kubespray: c.Kubespray, Root: c.Root, Takes: w.config.Takes,
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) { return w.Dial(ctx, network, addr) },
 		Unexpected: func(argv []string) {
 			if w.config.Unexpected != nil {

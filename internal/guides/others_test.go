@@ -87,7 +87,7 @@ func TestKubespray(t *testing.T) {
 	l := newLab(t, sandbox.Config{
 		Floating: map[string]string{"masterNode_FloatingIP": "masterNode_CP1", "workerNode_FloatingIP": "workerNode_CP2", "externalLB_FloatingIP": "externalLB_CP3"},
 		Ansible: []sandbox.AnsibleServer{{Address: netip.MustParseAddr("10.10.0.50"), User: "ubuntu", Password: "ubuntu", Root: "/home/ubuntu/kubespray-2.16.0",
-			Version: "2.10.17", Kubespray: "2.16.0", Posix: true, Sshpass: true}},
+			Version: "2.10.17", Kubespray: "2.16.0", Sshpass: true}},
 	})
 	l.addVIM("c3369b54-e376-4423-bb61-afd255900fea", "openstack")
 	vnfd := l.addPackage("k8s-cluster-kubespray", replaceIn(t, "k8s-cluster-kubespray", "externalLB_CP1", "externalLB_CP3"))

@@ -8,7 +8,7 @@
 //     containerd
 //   - pull: how runtimes reach a registry
 //   - balancer: programs and files of haproxy and keepalived
-//   - ansiblesim, kubespraysim: Ansible; the playbooks of kubespray, which reach the machines over SSH
+//   - kubespray: ansible-playbook with the playbooks of kubespray, which reach the machines over SSH
 //   - program: what programs have in common: arguments, files, exit codes
 //
 // The comment of each part says what the part refuses and what it does not know. typed makes the API check fields by client-go's types; only

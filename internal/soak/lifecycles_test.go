@@ -52,7 +52,7 @@ var lifecycles = []lifecycle{
 	{"kubeadm with three control-plane nodes", "k8s-cluster", "instantiate_sandbox.json", clustertest.Sized("complex", 0), sandbox.Config{},
 		clusters, "worker_instance", "workerNode"},
 	{"kubespray", "k8s-cluster-kubespray", "instantiate_sandbox.json", clustertest.Sized("simple", 1),
-		sandbox.Config{Ansible: []sandbox.AnsibleServer{{Address: ansible, User: "ansible", Password: "ansible", Version: "2.14.18", Kubespray: "2.23.3", Posix: true, Sshpass: true}}},
+		sandbox.Config{Ansible: []sandbox.AnsibleServer{{Address: ansible, User: "ansible", Password: "ansible", Version: "2.14.18", Kubespray: "2.23.3", Sshpass: true}}},
 		map[string]driver{
 			"mgmt-drivers-kubespray": func(p *sshexec.Pool, login time.Duration) vnflcm.MgmtDriver {
 				return kubespray.New(kubespray.Config{Pool: p, Timeouts: kubespray.Timeouts{Login: login}})

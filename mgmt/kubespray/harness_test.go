@@ -40,7 +40,7 @@ var serverAddress = netip.MustParseAddr("10.9.0.1")
 
 // ansibleServer returns the Ansible server that the sample requests name.
 func ansibleServer() sandbox.AnsibleServer {
-	return sandbox.AnsibleServer{Address: serverAddress, User: "ansible", Password: serverPassword, Version: "2.14.18", Kubespray: "2.23.3", Posix: true, Sshpass: true}
+	return sandbox.AnsibleServer{Address: serverAddress, User: "ansible", Password: serverPassword, Version: "2.14.18", Kubespray: "2.23.3", Sshpass: true}
 }
 
 // lab runs the kubespray driver on simulated machines.

@@ -88,7 +88,7 @@ func (c *Cluster) objects(k Kind) (out []Object, err error) {
 	return out, nil
 }
 
-// object is the one with that key, decoded once; nil if there is none.
+// object returns the object with this key, decoded once, or nil if the cluster has no object with this key.
 func (c *Cluster) object(key string) Object {
 	if o := c.history.decoded[key]; o != nil {
 		return o

@@ -1,4 +1,4 @@
-package kubespraysim
+package kubespray
 
 import (
 	"fmt"
