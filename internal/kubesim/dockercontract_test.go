@@ -100,98 +100,71 @@ func shows(state string) string {
 	return `\{"Id":"[0-9a-f]{64}","Image":"sha256:[0-9a-f]{64}","State":\{` + state + `\},"Config":\{"Labels":\{\}\},"RestartCount":0\}\n`
 }
 
-// TestDockerContract asks Docker 20.10 what drivers ask it, and what they must not. Each case begins with the image and without
-// containers.
+// TestDockerContract asks Docker 20.10 what drivers ask it, and what they must not: how it ends, and what drivers read of its answers.
+// Each case begins with the image and without containers.
 func TestDockerContract(t *testing.T) {
 	m := askedMachine(t)
+	atSSH := strings.ReplaceAll(runs, "5000:5000", "22:5000")
 	for _, c := range []struct {
 		name   string
 		before []string // commands that succeed
 		ask    string
 		stdin  string
 		code   int
-		said   string // a regular expression for all that is said
+		said   string // a regular expression for a part of the answer
 	}{
-		{name: "version of the client", ask: "user docker --version", said: `Docker version \d+\.\d+\.\d+\S*, build \S+\n`},
-		{name: "version of the server", ask: "docker version --format {{.Server.Version}}", said: `\d+\.\d+\.\d+\S*\n`},
-		{name: "not root", ask: "user docker version --format {{.Server.Version}}", code: 1, said: `(?s).*permission denied while trying to connect to the Docker daemon socket.*`},
-		{name: "no command", ask: "docker frobnicate", code: 1, said: `docker: 'frobnicate' is not a docker command\.\nSee 'docker --help'\n`},
-		{name: "registries", ask: "docker info --format '{{json .RegistryConfig.IndexConfigs}}'", said: `\{"docker\.io":\{.*"Secure":true.*\}\}\n`},
+		{name: "version of the client", ask: "user docker --version", said: `Docker version \d+\.\d+\.\d+`},
+		{name: "version of the server", ask: "docker version --format {{.Server.Version}}", said: `^\d+\.\d+\.\d+\S*\n$`},
+		{name: "not root", ask: "user docker version --format {{.Server.Version}}", code: 1},
+		{name: "no command", ask: "docker frobnicate", code: 1},
+		{name: "registries", ask: "docker info --format '{{json .RegistryConfig.IndexConfigs}}'", said: `^\{"docker\.io":\{.*"Secure":true.*\}\}\n$`},
 
-		{name: "image", ask: "docker image inspect --format {{.Id}} registry:latest", said: `sha256:[0-9a-f]{64}\n`},
-		{name: "image without tag", ask: "docker image inspect --format {{.Id}} registry", said: `sha256:[0-9a-f]{64}\n`},
-		{name: "no image", ask: "docker image inspect --format {{.Id}} other", code: 1, said: `\nError: No such image: other\n`},
-		{name: "no tag", ask: "docker image inspect --format {{.Id}} registry:3", code: 1, said: `\nError: No such image: registry:3\n`},
-		{name: "no id", ask: "docker image inspect --format {{.Id}} " + noImage, code: 1, said: `\nError: No such image: ` + noImage + `\n`},
-		{name: "image inspect of nothing", ask: "docker image inspect", code: 1, said: `(?s)"docker image inspect" requires at least 1 argument.*`},
+		{name: "image", ask: "docker image inspect --format {{.Id}} registry:latest", said: `^sha256:[0-9a-f]{64}\n$`},
+		{name: "image without tag", ask: "docker image inspect --format {{.Id}} registry", said: `^sha256:[0-9a-f]{64}\n$`},
+		{name: "no image", ask: "docker image inspect --format {{.Id}} other", code: 1},
+		{name: "no id", ask: "docker image inspect --format {{.Id}} " + noImage, code: 1},
+		{name: "load nothing", ask: "docker load --quiet", code: 1},
+		{name: "load no archive", ask: "docker load --quiet", stdin: strings.Repeat("x", 2000), code: 1},
 
-		{name: "load nothing", ask: "docker load --quiet", code: 1, said: `open /var/lib/docker/tmp/docker-import-\d+/repositories: no such file or directory\n`},
-		{name: "load no archive", ask: "docker load --quiet", stdin: strings.Repeat("x", 2000), code: 1, said: `Error processing tar file\(exit status 1\): .*\n`},
-		{name: "load with an argument", ask: "docker load --quiet x", code: 1, said: `(?s)"docker load" accepts no arguments\..*`},
+		{name: "no container", ask: "docker container inspect --format '{{json .}}' own", code: 1, said: `No such container`},
+		{name: "start none", ask: "docker container start own", code: 1},
+		{name: "logs of none", ask: "docker container logs --tail 20 own", code: 1},
+		{name: "remove none", ask: "docker container rm own", code: 1},
+		{name: "remove none by force", ask: "docker container rm --force own"},
 
-		{name: "no container", ask: "docker container inspect --format '{{json .}}' own", code: 1, said: `\nError: No such container: own\n`},
-		{name: "start none", ask: "docker container start own", code: 1, said: `Error response from daemon: No such container: own\nError: failed to start containers: own\n`},
-		{name: "stop none", ask: "docker container stop own", code: 1, said: `Error response from daemon: No such container: own\n`},
-		{name: "logs of none", ask: "docker container logs --tail 20 own", code: 1, said: `Error: No such container: own\n`},
-		{name: "remove none", ask: "docker container rm own", code: 1, said: `Error: No such container: own\n`},
-		{name: "remove none by force", ask: "docker container rm --force own", said: `Error: No such container: own\n`},
-		{name: "remove nothing", ask: "docker container rm", code: 1, said: `(?s)"docker container rm" requires at least 1 argument\..*`},
-		{name: "start nothing", ask: "docker container start", code: 1, said: `(?s)"docker container start" requires at least 1 argument\..*`},
-		{name: "stop nothing", ask: "docker container stop", code: 1, said: `(?s)"docker container stop" requires at least 1 argument\..*`},
-		{name: "logs of nothing", ask: "docker container logs", code: 1, said: `(?s)"docker container logs" requires exactly 1 argument\..*`},
-
-		{name: "run", ask: runs, said: `[0-9a-f]{64}\n`},
-		{name: "run an image that is missing", ask: strings.ReplaceAll(runs, "registry:latest", noImage), code: 125,
-			said: `docker: Error response from daemon: No such image: ` + noImage + `\.\nSee 'docker run --help'\.\n`},
-		{name: "run with a short name", ask: strings.ReplaceAll(runs, "own", "c"), code: 125,
-			said: `docker: Error response from daemon: Invalid container name \(c\), only \[a-zA-Z0-9\]\[a-zA-Z0-9_\.-\] are allowed\.\nSee 'docker run --help'\.\n`},
-		{name: "run with a wrong name", ask: strings.ReplaceAll(runs, "own", "o/wn"), code: 125,
-			said: `docker: Error response from daemon: Invalid container name \(o/wn\), only \[a-zA-Z0-9\]\[a-zA-Z0-9_\.-\] are allowed\.\nSee 'docker run --help'\.\n`},
-		{name: "run twice", before: []string{runs}, ask: runs, code: 125,
-			said: `docker: Error response from daemon: Conflict\. The container name "/own" is already in use by container "?[0-9a-f]{64}"?\. You have to remove \(or rename\) that container to be able to reuse that name\.\nSee 'docker run --help'\.\n`},
-		{name: "run with another port of the same number", before: []string{runs}, ask: strings.ReplaceAll(runs, "--name own", "--name other"), code: 125,
-			said: `[0-9a-f]{64}\ndocker: Error response from daemon: driver failed programming external connectivity on endpoint other \([0-9a-f]{64}\): Bind for 0\.0\.0\.0:5000 failed: port is already allocated\.\n`},
-		{name: "run at the port of sshd", ask: strings.ReplaceAll(runs, "5000:5000", "22:5000"), code: 125,
-			said: `[0-9a-f]{64}\ndocker: Error response from daemon: driver failed programming external connectivity on endpoint own \([0-9a-f]{64}\): Error starting userland proxy: listen tcp4 0\.0\.0\.0:22: bind: address already in use\.\n`},
-		{name: "run with a wrong port", ask: strings.ReplaceAll(runs, "5000:5000", "70000:5000"), code: 125, said: `docker: Invalid hostPort: 70000\.\nSee 'docker run --help'\.\n`},
-		{name: "run with a wrong port inside", ask: strings.ReplaceAll(runs, "5000:5000", "5000:x"), code: 125, said: `docker: Invalid containerPort: x\.\nSee 'docker run --help'\.\n`},
-		{name: "run with an unknown flag", ask: "docker run --frobnicate registry:latest", code: 125, said: `unknown flag: --frobnicate\nSee 'docker run --help'\.\n`},
-		{name: "run with a wrong policy", ask: strings.ReplaceAll(runs, "always", "sometimes"), code: 125, said: `docker: Error response from daemon: invalid restart policy 'sometimes'\.\nSee 'docker run --help'\.\n`},
+		{name: "run", ask: runs},
+		{name: "run an image that is missing", ask: strings.ReplaceAll(runs, "registry:latest", noImage), code: 125},
+		{name: "run with a wrong name", ask: strings.ReplaceAll(runs, "own", "o/wn"), code: 125},
+		{name: "run twice", before: []string{runs}, ask: runs, code: 125},
+		{name: "run with a port that is taken", before: []string{runs}, ask: strings.ReplaceAll(runs, "--name own", "--name other"), code: 125, said: "port is already allocated"},
+		{name: "run at the port of sshd", ask: atSSH, code: 125, said: "address already in use"},
+		{name: "run with a wrong port", ask: strings.ReplaceAll(runs, "5000:5000", "70000:5000"), code: 125},
+		{name: "run with an unknown flag", ask: "docker run --frobnicate registry:latest", code: 125},
 
 		{name: "running", before: []string{runs}, ask: "docker container inspect --format '{{json .}}' own",
 			said: shows(`"Status":"running","Error":"","Running":true,"Restarting":false,"ExitCode":0`)},
-		{name: "start a running one", before: []string{runs}, ask: "docker container start own", said: `own\n`},
-		{name: "remove a running one", before: []string{runs}, ask: "docker container rm own", code: 1,
-			said: `Error response from daemon: You cannot remove a running container [0-9a-f]{64}\. Stop the container before attempting removal or force remove\n`},
-		{name: "remove a running one by force", before: []string{runs}, ask: "docker container rm --force own", said: `own\n`},
-		{name: "stop", before: []string{runs}, ask: "docker container stop own", said: `own\n`},
-		{name: "stop a stopped one", before: []string{runs, "docker container stop own"}, ask: "docker container stop own", said: `own\n`},
+		{name: "start a running one", before: []string{runs}, ask: "docker container start own"},
+		{name: "remove a running one", before: []string{runs}, ask: "docker container rm own", code: 1},
+		{name: "remove a running one by force", before: []string{runs}, ask: "docker container rm --force own"},
 		{name: "stopped", before: []string{runs, "docker container stop own"}, ask: "docker container inspect --format '{{json .}}' own",
 			said: shows(`"Status":"exited","Error":"","Running":false,"Restarting":false,"ExitCode":\d+`)},
-		{name: "remove a stopped one", before: []string{runs, "docker container stop own"}, ask: "docker container rm own", said: `own\n`},
-		{name: "without its port", before: []string{strings.ReplaceAll(runs, "5000:5000", "22:5000") + " || true"}, ask: "docker container inspect --format '{{json .}}' own",
-			said: shows(`"Status":"created","Error":"driver failed programming external connectivity on endpoint own \([0-9a-f]{64}\): Error starting userland proxy: listen tcp4 0\.0\.0\.0:22: bind: address already in use","Running":false,"Restarting":false,"ExitCode":128`)},
-		{name: "start without its port", before: []string{strings.ReplaceAll(runs, "5000:5000", "22:5000") + " || true"}, ask: "docker container start own", code: 1,
-			said: `Error response from daemon: driver failed programming external connectivity on endpoint own \([0-9a-f]{64}\): Error starting userland proxy: listen tcp4 0\.0\.0\.0:22: bind: address already in use\nError: failed to start containers: own\n`},
+		{name: "remove a stopped one", before: []string{runs, "docker container stop own"}, ask: "docker container rm own"},
+		{name: "without its port", before: []string{atSSH + " || true"}, ask: "docker container inspect --format '{{json .}}' own",
+			said: `"Status":"created","Error":"driver failed programming external connectivity on endpoint own.*address already in use"`},
+		{name: "start without its port", before: []string{atSSH + " || true"}, ask: "docker container start own", code: 1, said: "address already in use"},
 		{name: "labels", before: []string{strings.ReplaceAll(runs, "--name own", "--name own --label a=b")}, ask: "docker container inspect --format '{{json .}}' own",
-			said: `.*"Labels":\{"a":"b"\}.*\n`},
-		{name: "a daemon that starts again", before: []string{runs, "systemctl restart docker"}, ask: "docker container inspect --format '{{json .}}' own", said: `.*"Status":"running".*\n`},
+			said: `"Labels":\{"a":"b"\}`},
+		{name: "a daemon that starts again", before: []string{runs, "systemctl restart docker"}, ask: "docker container inspect --format '{{json .}}' own", said: `"Status":"running"`},
 		{name: "a stopped one when the daemon starts again", before: []string{runs, "docker container stop own", "systemctl restart docker"}, ask: "docker container inspect --format '{{json .}}' own",
-			said: `.*"Status":"running".*\n`},
+			said: `"Status":"running"`},
 
-		{name: "log in without a name", ask: "docker login --password-stdin ADDRESS:5999", stdin: "x", code: 1, said: `Must provide --username with --password-stdin\n`},
-		{name: "log in at a closed port", ask: "docker login --username u --password-stdin ADDRESS:5999", stdin: "x", code: 1,
-			said: `Error response from daemon: Get "https://ADDRESS:5999/v2/": dial tcp ADDRESS:5999: connect: connection refused\n`},
-		{name: "log out of nothing", ask: "docker logout registry.example:5000", said: `Removing login credentials for registry\.example:5000\n`},
-		{name: "pull at a closed port", ask: "docker pull --quiet ADDRESS:5999/a:1", code: 1,
-			said: `Error response from daemon: Get "https://ADDRESS:5999/v2/": dial tcp ADDRESS:5999: connect: connection refused\n`},
-		{name: "pull nothing", ask: "docker pull", code: 1, said: `(?s)"docker pull" requires exactly 1 argument\..*`},
-		{name: "pull without a network", ask: "docker pull --quiet other", code: 1, said: `Error response from daemon: Get "https://registry-1\.docker\.io/v2/": .*\n`},
-		{name: "daemon stopped, socket open", before: []string{"systemctl stop docker"}, ask: "docker version --format {{.Server.Version}}", said: `\d+\.\d+\.\d+\S*\n`},
-		{name: "daemon stopped", before: []string{"systemctl stop docker.socket docker"}, ask: "docker version --format {{.Server.Version}}", code: 1,
-			said: `\nCannot connect to the Docker daemon at unix:///var/run/docker\.sock\. Is the docker daemon running\?\n`},
-		{name: "daemon stopped, container", before: []string{"systemctl stop docker.socket docker"}, ask: "docker container inspect --format '{{json .}}' own", code: 1,
-			said: `\nCannot connect to the Docker daemon at unix:///var/run/docker\.sock\. Is the docker daemon running\?\n`},
+		{name: "log in without a name", ask: "docker login --password-stdin ADDRESS:5999", stdin: "x", code: 1},
+		{name: "log in at a closed port", ask: "docker login --username u --password-stdin ADDRESS:5999", stdin: "x", code: 1, said: "connection refused"},
+		{name: "log out of nothing", ask: "docker logout registry.example:5000"},
+		{name: "pull at a closed port", ask: "docker pull --quiet ADDRESS:5999/a:1", code: 1, said: "connection refused"},
+		{name: "pull without a network", ask: "docker pull --quiet other", code: 1, said: `registry-1\.docker\.io`},
+		{name: "daemon stopped, socket open", before: []string{"systemctl stop docker"}, ask: "docker version --format {{.Server.Version}}", said: `^\d+\.\d+\.\d+\S*\n$`},
+		{name: "daemon stopped", before: []string{"systemctl stop docker.socket docker"}, ask: "docker container inspect --format '{{json .}}' own", code: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			// Debian's unit may start three times a minute; reset-failed begins to count again.
@@ -206,7 +179,7 @@ func TestDockerContract(t *testing.T) {
 				}
 			}
 			said, code := m.ask(t, c.ask, []byte(c.stdin))
-			if code != c.code || !regexp.MustCompile(`^(?:`+c.said+`)$`).MatchString(said) {
+			if code != c.code || !regexp.MustCompile(c.said).MatchString(said) {
 				t.Errorf("%s: exit code %d, want %d; said\n%q, want\n%s", c.ask, code, c.code, said, c.said)
 			}
 		})

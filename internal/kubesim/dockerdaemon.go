@@ -31,7 +31,7 @@ func (w *World) OccupyPort(id string, number int, taken bool) {
 func (w *World) startContainer(m *machine, k *docker.Container) error {
 	for number := range k.Ports {
 		if err := w.portTaken(m, number); err != nil {
-			err = fmt.Errorf("driver failed programming external connectivity on endpoint %s (%s): %w", k.Name, randomHex(32), err)
+			err = fmt.Errorf("driver failed programming external connectivity on endpoint %s: %w", k.Name, err)
 			k.ExitCode, k.Error = 128, err.Error()
 			return err
 		}

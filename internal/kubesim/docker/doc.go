@@ -3,5 +3,6 @@
 //
 // It refuses options of "docker run" that it does not know, archives whose layers are not those of their configuration, and what
 // the real ones refuse: wrong tags, ports, volumes, settings of the registry. It does not know networks, build and compose.
-// The client is in package dockercli. TestDockerContract in package kubesim holds both and Docker 20.10 to the same answers, TestRegistryContract the registry and distribution 2.8.
+// The client is in package dockercli. TestDockerContract in package kubesim asks both and Docker 20.10 what drivers ask, TestRegistryContract the registry and
+// distribution 2.8.
 package docker

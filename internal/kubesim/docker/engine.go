@@ -58,12 +58,11 @@ type Bind struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 }
 
-// Add keeps an image and gives it the name, which another one may have had: it returns the id of that.
-func (e *Engine) Add(id, name string, registry bool) (renamed string) {
+// Add stores an image and gives it the name, which another image may have had.
+func (e *Engine) Add(id, name string, registry bool) {
 	for i := range e.Images {
 		if old := &e.Images[i]; old.ID != id && name != "" && slices.Contains(old.Names, name) {
 			old.Names = slices.DeleteFunc(old.Names, func(n string) bool { return n == name })
-			renamed = old.ID
 		}
 	}
 	i := slices.IndexFunc(e.Images, func(known Image) bool { return known.ID == id })
@@ -74,7 +73,6 @@ func (e *Engine) Add(id, name string, registry bool) (renamed string) {
 	if name != "" && !slices.Contains(e.Images[i].Names, name) {
 		e.Images[i].Names = append(e.Images[i].Names, name)
 	}
-	return renamed
 }
 
 // Image finds an image by its id or by a name.

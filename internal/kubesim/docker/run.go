@@ -46,9 +46,9 @@ func NewContainer(args []string) (k *Container, image string, err error) {
 	case set.NArg() != 1 || !detach || k.Name == "":
 		return nil, "", fmt.Errorf("kubesim: docker run %q is not simulated", args)
 	case k.Restart != "no" && k.Restart != "always":
-		return nil, "", fmt.Errorf("docker: Error response from daemon: invalid restart policy '%s'.", k.Restart)
+		return nil, "", fmt.Errorf("invalid restart policy %q", k.Restart)
 	case !names.MatchString(k.Name):
-		return nil, "", fmt.Errorf("docker: Error response from daemon: Invalid container name (%s), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed.", k.Name)
+		return nil, "", fmt.Errorf("invalid container name %q", k.Name)
 	}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
@@ -64,9 +64,9 @@ func NewContainer(args []string) (k *Container, image string, err error) {
 func (k *Container) publish(ports []string) error {
 	for _, pair := range ports {
 		outside, inside, both := strings.Cut(pair, ":")
-		for name, number := range map[string]string{"hostPort": outside, "containerPort": inside} {
+		for _, number := range []string{outside, inside} {
 			if n, err := strconv.Atoi(number); !both || err != nil || n < 1 || n > 65535 {
-				return fmt.Errorf("docker: Invalid %s: %s.", name, number)
+				return fmt.Errorf("invalid port: %q", pair)
 			}
 		}
 		k.Ports[outside] = inside

@@ -2,7 +2,6 @@ package dockercli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,35 +10,55 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
 )
 
-func (c *Client) imageInspect(args []string) error {
-	if len(args) == 0 {
-		return errors.New("\"docker image inspect\" requires at least 1 argument.")
+// about returns the only argument of a command.
+func about(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", fmt.Errorf("docker: exactly 1 argument is required: %q", args)
 	}
-	if len(args) != 3 || args[0] != "--format" || args[1] != "{{.Id}}" {
-		return fmt.Errorf("kubesim: docker image inspect %q is not simulated", args)
+	return args[0], nil
+}
+
+// formatted returns the argument of a command with the only format that is simulated.
+func formatted(args []string, format string) (string, error) {
+	if len(args) != 3 || args[0] != "--format" || args[1] != format {
+		return "", fmt.Errorf("kubesim: docker inspect %q is not simulated", args)
+	}
+	return args[2], nil
+}
+
+func (c *Client) imageInspect(args []string) error {
+	name, err := formatted(args, "{{.Id}}")
+	if err != nil {
+		return err
 	}
 	return c.On(func(e Engine) error {
-		found := e.Image(args[2])
+		found := e.Image(name)
 		if found == nil {
-			c.Printf("\n")
-			return fmt.Errorf("Error: No such image: %s", args[2])
+			return fmt.Errorf("Error: No such image: %s", name)
 		}
 		c.Printf("%s\n", found.ID)
 		return nil
 	})
 }
 
+// container runs fn with a container.
+func (c *Client) container(name string, fn func(Engine, *docker.Container) error) error {
+	return c.On(func(e Engine) error {
+		found := e.Container(name)
+		if found == nil {
+			return fmt.Errorf("Error: No such container: %s", name)
+		}
+		return fn(e, found)
+	})
+}
+
 // containerInspect prints the fields that a driver reads (Docker Engine API, ContainerInspect).
 func (c *Client) containerInspect(args []string) error {
-	if len(args) != 3 || args[0] != "--format" || args[1] != "{{json .}}" {
-		return fmt.Errorf("kubesim: docker container inspect %q is not simulated", args)
+	name, err := formatted(args, "{{json .}}")
+	if err != nil {
+		return err
 	}
-	return c.On(func(e Engine) error {
-		found := e.Container(args[2])
-		if found == nil {
-			c.Printf("\n")
-			return fmt.Errorf("Error: No such container: %s", args[2])
-		}
+	return c.container(name, func(e Engine, found *docker.Container) error {
 		if found.Status == "restarting" { // as time passes, but the same in each run
 			found.Restarts++
 			e.Launch(found)
@@ -50,88 +69,65 @@ func (c *Client) containerInspect(args []string) error {
 	})
 }
 
-// containerRemove removes containers. With --force one that is not there is no fault.
+// containerRemove removes a container. With --force a container that does not exist is not a fault.
 func (c *Client) containerRemove(args []string) error {
 	var force bool
 	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.BoolVarP(&force, "force", "f", false, "") })
 	if err != nil {
 		return err
 	}
-	if len(rest) != 1 {
-		return errors.New("\"docker container rm\" requires at least 1 argument.")
+	name, err := about(rest)
+	if err != nil {
+		return err
 	}
 	return c.On(func(e Engine) error {
-		found := e.Container(rest[0])
+		found := e.Container(name)
 		switch {
-		case found == nil && force:
-			_, _ = fmt.Fprintf(c.Stderr, "Error: No such container: %s\n", rest[0])
-			return nil
-		case found == nil:
-			return fmt.Errorf("Error: No such container: %s", rest[0])
-		case !force && found.Status != "created" && found.Status != "exited":
-			return fmt.Errorf("Error response from daemon: You cannot remove a %s container %s. Stop the container before attempting removal or force remove", found.Status, found.ID)
+		case found == nil && !force:
+			return fmt.Errorf("Error: No such container: %s", name)
+		case found != nil && !force && found.Status != "created" && found.Status != "exited":
+			return fmt.Errorf("Error response from daemon: You cannot remove a %s container %s", found.Status, found.ID)
 		}
 		e.Containers = slices.DeleteFunc(e.Containers, func(k *docker.Container) bool { return k == found })
-		c.Printf("%s\n", rest[0])
 		return nil
 	})
 }
 
 func (c *Client) containerStart(args []string) error {
-	if len(args) != 1 {
-		return errors.New("\"docker container start\" requires at least 1 argument.")
+	name, err := about(args)
+	if err != nil {
+		return err
 	}
-	return c.On(func(e Engine) error {
-		found := e.Container(args[0])
-		if found == nil {
-			return fmt.Errorf("Error response from daemon: No such container: %s\nError: failed to start containers: %s", args[0], args[0])
+	return c.container(name, func(e Engine, found *docker.Container) error {
+		if found.Status == "running" || found.Status == "restarting" {
+			return nil
 		}
-		if found.Status != "running" && found.Status != "restarting" {
-			if err := e.Start(found); err != nil {
-				return fmt.Errorf("Error response from daemon: %w\nError: failed to start containers: %s", err, args[0])
-			}
-		}
-		c.Printf("%s\n", args[0])
-		return nil
+		return e.Start(found)
 	})
 }
 
 // containerStop ends a container; the next start of the daemon brings back one that always restarts.
 func (c *Client) containerStop(args []string) error {
-	if len(args) != 1 {
-		return errors.New("\"docker container stop\" requires at least 1 argument.")
+	name, err := about(args)
+	if err != nil {
+		return err
 	}
-	return c.On(func(e Engine) error {
-		found := e.Container(args[0])
-		if found == nil {
-			return fmt.Errorf("Error response from daemon: No such container: %s", args[0])
-		}
-		found.Stop()
-		c.Printf("%s\n", args[0])
-		return nil
-	})
+	return c.container(name, func(_ Engine, found *docker.Container) error { found.Stop(); return nil })
 }
 
 // containerLogs prints the messages of a registry, which writes them to standard error.
 func (c *Client) containerLogs(args []string) error {
 	var tail int
-	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.IntVarP(&tail, "tail", "n", -1, "") })
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.IntVar(&tail, "tail", 0, "") })
 	if err != nil {
 		return err
 	}
-	if len(rest) != 1 {
-		return errors.New("\"docker container logs\" requires exactly 1 argument.")
+	name, err := about(rest)
+	if err != nil {
+		return err
 	}
-	return c.On(func(e Engine) error {
-		found := e.Container(rest[0])
-		if found == nil {
-			return fmt.Errorf("Error: No such container: %s", rest[0])
-		}
-		lines := found.Logs
-		if tail >= 0 {
-			lines = lines[max(0, len(lines)-tail):]
-		}
-		for _, line := range lines {
+	return c.container(name, func(_ Engine, found *docker.Container) error {
+		for _, line := range found.Logs[max(0, len(found.Logs)-tail):] {
 			_, _ = fmt.Fprintln(c.Stderr, line)
 		}
 		return nil

@@ -1,6 +1,7 @@
 // Package dockercli simulates the client of Docker Engine, with what the daemon does for it: images are loaded, pulled and inspected,
 // containers run, inspected, started, stopped and removed. It refuses other commands and options. What the daemon has is in package
-// docker. TestDockerContract in package kubesim holds both and Docker 20.10 to the same answers.
+// docker. TestDockerContract in package kubesim asks both and Docker 20.10 what drivers ask: errors have the words that drivers read, not all
+// of Docker.
 package dockercli
 
 import (
@@ -58,7 +59,7 @@ func (c *Client) Run(ctx context.Context) error {
 		return err
 	}
 	args := set.Args()
-	if err := c.reachDaemon(args); err != nil {
+	if err := c.reachDaemon(); err != nil {
 		return err
 	}
 	if len(args) == 0 {
@@ -89,19 +90,13 @@ func (c *Client) Run(ctx context.Context) error {
 	return fmt.Errorf("docker: '%s' is not a docker command.\nSee 'docker --help'", strings.Join(args[:min(2, len(args))], " "))
 }
 
-// reachDaemon fails as the client does when it cannot talk to the daemon. It prints the template of the command even without values.
-func (c *Client) reachDaemon(args []string) error {
-	if c.User == "root" {
-		if answers, err := c.Reach(); answers || err != nil {
-			return err
-		}
-	}
-	if slices.Contains(args, "--format") {
-		c.Printf("\n")
-	}
+// reachDaemon fails as the client does when it cannot talk to the daemon.
+func (c *Client) reachDaemon() error {
 	if c.User != "root" {
-		return errors.New("Got permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: " +
-			`Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.24/version": dial unix /var/run/docker.sock: connect: permission denied`)
+		return errors.New("permission denied while trying to connect to the Docker daemon socket")
+	}
+	if answers, err := c.Reach(); answers || err != nil {
+		return err
 	}
 	return errors.New("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
 }
@@ -185,11 +180,8 @@ func (c *Client) login(ctx context.Context, file string, args []string) error {
 	if err != nil {
 		return err
 	}
-	if stdin && user == "" {
-		return errors.New("Must provide --username with --password-stdin")
-	}
-	if len(rest) != 1 || !stdin {
-		return errors.New("Error: Cannot perform an interactive login from a non TTY device")
+	if len(rest) != 1 || !stdin || user == "" {
+		return errors.New("docker login: a server, --username and --password-stdin are required")
 	}
 	text, err := io.ReadAll(c.Stdin)
 	if err != nil {
@@ -217,15 +209,15 @@ func (c *Client) login(ctx context.Context, file string, args []string) error {
 }
 
 func (c *Client) logout(file string, args []string) error {
-	if len(args) != 1 {
-		return errors.New("\"docker logout\" requires at most 1 argument.")
+	server, err := about(args)
+	if err != nil {
+		return err
 	}
-	c.Printf("Removing login credentials for %s\n", args[0])
 	f := c.config(file)
-	if _, exists := f[args[0]]; !exists {
+	if _, exists := f[server]; !exists {
 		return nil
 	}
-	delete(f, args[0])
+	delete(f, server)
 	return c.writeConfig(file, f)
 }
 

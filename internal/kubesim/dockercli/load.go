@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 // load reads an archive of "docker save" from standard input, and tells what it has loaded.
@@ -16,7 +17,7 @@ func (c *Client) load(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(rest) > 0 {
-		return errors.New("\"docker load\" accepts no arguments.")
+		return program.Unexpected(rest)
 	}
 	images, err := docker.Load(ctx, c.FS, c.Stdin)
 	if err != nil {
@@ -32,9 +33,7 @@ func (c *Client) load(ctx context.Context, args []string) error {
 				c.Printf("Loaded image ID: %s\n", i.ID)
 			}
 			for _, name := range i.Names {
-				if old := e.Add(i.ID, name, i.Registry); old != "" {
-					c.Printf("The image %s already exists, renaming the old one with ID %s to empty string\n", name, old)
-				}
+				e.Add(i.ID, name, i.Registry)
 				c.Printf("Loaded image: %s\n", name)
 			}
 		}
