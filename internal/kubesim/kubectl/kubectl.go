@@ -1,6 +1,6 @@
 // Package kubectl simulates the command line program: "apply -f", which scripts of packages use, and "get node", "drain" and "delete node",
-// which kubespray uses. It refuses other commands and flags. Of a patch that the API refuses it says, unlike kubectl, "error when creating".
-// TestKubectlContract in package kubesim holds it and the real program to the same answers.
+// which kubespray uses. It refuses other commands and flags. TestKubectlContract in package kubesim asks it and the real program which
+// manifests they apply.
 package kubectl
 
 import (
@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
@@ -45,7 +44,7 @@ func Run(ctx context.Context, p *program.Call, admin Admin) error {
 		set.Duration("timeout", 0, "")
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nSee 'kubectl %s --help' for usage.", err, c.Args[0])
+		return err
 	}
 	switch {
 	case len(args) == 3 && (args[0] == "get" || args[0] == "delete") && args[1] == "node":
@@ -61,37 +60,28 @@ func Run(ctx context.Context, p *program.Call, admin Admin) error {
 	if err != nil {
 		return fmt.Errorf("error: the path %q does not exist", file)
 	}
-	m := manifest{source: file}
-	if file == "-" {
-		m.source = "STDIN"
-	}
-	return c.asAdmin(kubeconfig, func(cl *kubeapi.Cluster) error { return c.apply(cl, m, string(text)) })
+	return c.asAdmin(kubeconfig, func(cl *kubeapi.Cluster) error { return c.apply(cl, string(text)) })
 }
-
-// manifest is where objects are from.
-type manifest struct{ source string }
 
 // documents finds where a YAML document begins.
 var documents = regexp.MustCompile(`(?m)^---.*\n?`)
 
 // apply sends the objects of a manifest to the API. One that is refused does not keep those after it from the API; text that is no YAML
 // does.
-func (c *call) apply(cl *kubeapi.Cluster, m manifest, text string) error {
+func (c *call) apply(cl *kubeapi.Cluster, text string) error {
 	var errs []error
 	objects := 0
 	for _, document := range documents.Split(text, -1) {
 		var decoded any
 		if err := yaml.Unmarshal([]byte(document), &decoded); err != nil {
-			errs = append(errs, fmt.Errorf("error: error parsing %s: error converting YAML to JSON: %w", m.source, err))
+			errs = append(errs, fmt.Errorf("error: error parsing the manifest: %w", err))
 			break
 		}
 		if decoded == nil {
 			continue
 		}
 		objects++
-		if err := c.applyObject(cl, m, decoded); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, c.applyObject(cl, decoded))
 	}
 	if objects == 0 && errs == nil {
 		return errors.New("error: no objects passed to apply")
@@ -99,57 +89,26 @@ func (c *call) apply(cl *kubeapi.Cluster, m manifest, text string) error {
 	return errors.Join(errs...)
 }
 
-func (c *call) applyObject(cl *kubeapi.Cluster, m manifest, decoded any) error {
+func (c *call) applyObject(cl *kubeapi.Cluster, decoded any) error {
 	var o kubeapi.Object
 	if raw, err := json.Marshal(decoded); err != nil || json.Unmarshal(raw, &o) != nil {
-		return m.invalid("invalid object to validate")
+		return errors.New("error: invalid object")
 	}
-	version, name := kubeapi.Text(o, "apiVersion"), kubeapi.Text(o, "metadata", "name")
+	version, named, name := kubeapi.Text(o, "apiVersion"), kubeapi.Text(o, "kind"), kubeapi.Text(o, "metadata", "name")
+	kind, known := cl.KindOf(version, named)
 	switch {
-	case version == "":
-		return m.invalid("apiVersion not set")
-	case kubeapi.Text(o, "kind") == "":
-		return m.invalid("kind not set")
+	case !known:
+		return fmt.Errorf("error: resource mapping not found for name: %q: no matches for kind %q in version %q", name, named, version)
+	case name == "":
+		return errors.New("error: resource name may not be empty")
 	}
-	kind, known := cl.KindOf(version, kubeapi.Text(o, "kind"))
 	namespace := kubeapi.Text(o, "metadata", "namespace")
-	if !known {
-		return fmt.Errorf("error: resource mapping not found for name: %q namespace: %q from %q: no matches for kind %q in version %q\nensure CRDs are installed first",
-			name, namespace, m.source, kubeapi.Text(o, "kind"), version)
-	}
 	if namespace == "" && kind.Namespaced {
 		namespace = "default"
 	}
-	if name == "" {
-		resource := fmt.Sprintf("Resource: \"%s/%s, Resource=%s\", GroupVersionKind: \"%[1]s/%[2]s, Kind=%[4]s\"", kind.Group, kind.Version, kind.Plural, kind.Kind)
-		return fmt.Errorf("error: error when retrieving current configuration of:\n%s\nName: \"\", Namespace: %q\nfrom server for: %q: resource name may not be empty",
-			resource, namespace, m.source)
-	}
-	resource := kind.Kind
-	if kind.Group != "" {
-		resource += "." + kind.Group
-	}
-	done, err := cl.Apply(kind, namespace, o)
-	if err != nil {
-		return m.refused(err)
-	}
-	c.Printf("%s/%s %s\n", strings.ToLower(resource), name, done)
-	return nil
-}
-
-// invalid is the error of an object that kubectl does not send.
-func (m manifest) invalid(reason string) error {
-	return fmt.Errorf("error: error validating %q: error validating data: %s; if you choose to ignore these errors, turn validation off with --validate=false", m.source, reason)
-}
-
-// refused is the error of an object that the API refused.
-func (m manifest) refused(err error) error {
-	switch reason := apierrors.ReasonForError(err); reason {
-	case "":
+	if err := cl.Apply(kind, namespace, o); err != nil {
 		return fmt.Errorf("Error from server: %w", err)
-	case "Invalid":
-		return fmt.Errorf("The %w", err)
-	default:
-		return fmt.Errorf("Error from server (%s): error when creating %q: %w", reason, m.source, err)
 	}
+	c.Printf("%s/%s serverside-applied\n", strings.ToLower(kind.Kind), name)
+	return nil
 }
