@@ -8,9 +8,8 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 const (
@@ -115,22 +114,22 @@ func (j *Job) await(ctx context.Context, offset int64, looks int, w io.Writer) (
 // breaks or the command that looks at the job is killed, at first after a quarter
 // of a second and at last every 5 s.
 func (j *Job) persist(ctx context.Context, ask func() (done bool, err error)) error {
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = 250 * time.Millisecond
-	pauses.MaxInterval = 5 * time.Second
+	looking := retry.Policy{First: reachFirst, Most: reachLast, If: func(err error) bool {
+		return !errors.Is(err, ErrClosed) && interrupted(err)
+	}}
 	for {
-		done, err := ask()
-		switch {
-		case done:
-			return err
-		case err == nil:
-			pauses.Reset()
-			continue
-		case ctx.Err() != nil, errors.Is(err, ErrClosed), !interrupted(err):
+		done, result := false, error(nil)
+		err := looking.Do(ctx, func() error {
+			if done, result = ask(); done {
+				return nil
+			}
+			return result
+		})
+		if err != nil {
 			return err
 		}
-		if !sleep(ctx, pauses.NextBackOff()) {
-			return j.fail(fmt.Errorf("%w: %w", context.Cause(ctx), err))
+		if done {
+			return result
 		}
 	}
 }

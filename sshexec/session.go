@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // machine is the implementation of a [Host]: a machine behind SSH, or this machine.
@@ -82,7 +84,7 @@ func (r *remote) session(ctx context.Context, urgent bool) (session, error) {
 		switch {
 		case err == nil:
 			return s, nil
-		case busy(err) && pause <= lastPause && sleep(ctx, pause):
+		case busy(err) && pause <= lastPause && retry.Pause(ctx, pause) == nil:
 			pause *= 2
 			continue
 		case ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)):
@@ -105,18 +107,6 @@ const (
 func busy(err error) bool {
 	var refused *ssh.OpenChannelError
 	return errors.As(err, &refused) && (refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage)
-}
-
-// sleep returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 var errGone = errors.New("the connection has ended")

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // server counts the connections to one address that are being set up.
@@ -74,10 +76,10 @@ func (p *Pool) dial(ctx context.Context, t Target, limit int, phase func(string)
 			return nil, err
 		}
 		conn, err := p.dialOnce(ctx, t, limit, phase)
-		retry := errors.Is(err, errTurnedAway) && pause <= turnedAwayLast &&
+		again := errors.Is(err, errTurnedAway) && pause <= turnedAwayLast &&
 			(p.crowded(addr) || strings.Contains(err.Error(), beyondStartups))
 		release()
-		if !retry || !sleep(ctx, pause/2+rand.N(pause)) { //nolint:gosec // spreads attempts, hides nothing
+		if !again || retry.Pause(ctx, pause/2+rand.N(pause)) != nil { //nolint:gosec // spreads attempts, hides nothing
 			return conn, err
 		}
 	}

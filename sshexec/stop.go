@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // defaultGrace is the time between TERM and KILL.
@@ -158,7 +160,7 @@ func (r *process) killListed(ctx context.Context, c Command, grace time.Duration
 	}
 	_, _ = begins.Write(nil) // report that the host answers
 	gone := func(limit time.Duration) bool {
-		for end := time.Now().Add(limit); time.Now().Before(end); sleep(context.WithoutCancel(ctx), min(limit, killEvery)) {
+		for end := time.Now().Add(limit); time.Now().Before(end); _ = retry.Pause(context.WithoutCancel(ctx), min(limit, killEvery)) {
 			if exit, ok := errors.AsType[*ExitError](send("-0")); ok && exit.Code == 1 {
 				return true // the process does not exist
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // transfers is the state of file transfers of a pool.
@@ -47,8 +49,7 @@ const cutsInVain = 5
 // progress of the transfer. may returns whether the transfer can be resumed.
 func resuming(ctx context.Context, attempt func() error, mark func() int64, may func() bool) error {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = 250 * time.Millisecond
-	pauses.MaxInterval = 5 * time.Second
+	pauses.InitialInterval, pauses.MaxInterval = reachFirst, reachLast
 	for cuts := 1; ; cuts++ {
 		before := mark()
 		err := attempt()
@@ -59,7 +60,7 @@ func resuming(ctx context.Context, attempt func() error, mark func() int64, may 
 			cuts = 1
 			pauses.Reset()
 		}
-		if cuts == cutsInVain || !sleep(ctx, pauses.NextBackOff()) {
+		if cuts == cutsInVain || retry.Pause(ctx, pauses.NextBackOff()) != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // Wait waits until a login succeeds. If a machine refuses, resets or stalls connections, or does not accept the
@@ -14,41 +14,33 @@ import (
 // wraps both the cause of ctx and the last reason. A host key mismatch and other final errors end the wait at once, and
 // refused credentials when Target.LoginGrace is over.
 func (h *Host) Wait(ctx context.Context) error {
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval = 250 * time.Millisecond
-	pauses.MaxInterval = 5 * time.Second
-	var last error
 	var refused time.Time // time of the first of the latest refused logins; zero after any other result
-	for {
-		err := h.probe(ctx)
-		if err == nil {
-			return nil
-		}
+	mayPass := func(err error) bool {
 		switch {
 		case !errors.Is(err, ErrAuth):
 			refused = time.Time{}
+			return errors.Is(err, ErrConnect)
 		case refused.IsZero():
 			refused = time.Now()
-		case h.target.LoginGrace > 0 && time.Since(refused) > h.target.LoginGrace:
-			return h.fail(err)
 		}
-		if ctx.Err() == nil {
-			if !errors.Is(err, ErrConnect) && !errors.Is(err, ErrAuth) {
-				return h.fail(err)
-			}
-			last = err
-		} else if last == nil {
-			last = err
-		}
-		timer := time.NewTimer(pauses.NextBackOff())
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return h.fail(fmt.Errorf("waiting for SSH: %w: %w", context.Cause(ctx), last))
-		}
+		return h.target.LoginGrace <= 0 || time.Since(refused) <= h.target.LoginGrace
+	}
+	err := retry.Policy{First: reachFirst, Most: reachLast, If: mayPass}.Do(ctx, func() error { return h.probe(ctx) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return h.fail(fmt.Errorf("waiting for SSH: %w", err))
+	default:
+		return h.fail(err)
 	}
 }
+
+// The first and the longest pause between attempts to reach a host.
+const (
+	reachFirst = 250 * time.Millisecond
+	reachLast  = 5 * time.Second
+)
 
 // attemptLimit limits one attempt, so that a host that disappears during an attempt does not use up the time to wait.
 const attemptLimit = 20 * time.Second

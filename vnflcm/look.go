@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -44,7 +44,7 @@ func (m *Manager) readsCertificates() bool {
 // watchCertificates reads certificates when that is due, until ctx ends. When it starts, and then once a day, it adds instances that have no
 // record, such as those of earlier versions of vnfkit.
 func (m *Manager) watchCertificates(ctx context.Context) {
-	for added := (time.Time{}); ctx.Err() == nil; ledger.Pause(ctx, m.renewEvery()) {
+	for added := (time.Time{}); ctx.Err() == nil; _ = retry.Pause(ctx, m.renewEvery()) {
 		if time.Since(added) >= lookEvery {
 			if err := m.addExpiries(ctx); err == nil {
 				added = time.Now()

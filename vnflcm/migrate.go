@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -135,10 +135,8 @@ func (m *Manager) awaitEarlier(ctx context.Context) error {
 		case len(left) == 0:
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of processes of an earlier version of vnfkit (%s): %w", strings.Join(left, ", "), context.Cause(ctx))
-		case <-time.After(ledger.LookEvery(m.cfg.LeaseTTL)):
+		if cause := retry.Pause(ctx, ledger.LookEvery(m.cfg.LeaseTTL)); cause != nil {
+			return fmt.Errorf("waiting for the end of processes of an earlier version of vnfkit (%s): %w", strings.Join(left, ", "), cause)
 		}
 	}
 }

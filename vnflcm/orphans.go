@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -48,7 +49,7 @@ func (m *Manager) keepAlive(ctx context.Context) {
 			return
 		case <-changed:
 			m.findCancels(ctx, m.working())
-			ledger.Pause(ctx, ledger.LeastPause)
+			_ = retry.Pause(ctx, ledger.LeastPause)
 			continue
 		case <-every.C:
 		}
@@ -121,7 +122,7 @@ func (m *Manager) watchOrphans(ctx context.Context) {
 			m.cfg.Logger.WarnContext(ctx, "operations that no process works on cannot be taken up", "error", err)
 			known = text
 		}
-		ledger.Pause(ctx, ledger.LeastPause)
+		_ = retry.Pause(ctx, ledger.LeastPause)
 		select {
 		case <-ctx.Done():
 			return

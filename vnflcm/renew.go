@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -70,7 +70,7 @@ func (m *Manager) renewVIMs(ctx context.Context) {
 			_ = m.renewVIM(ctx, vimID)
 			return nil
 		})
-		ledger.Pause(ctx, m.renewEvery())
+		_ = retry.Pause(ctx, m.renewEvery())
 	}
 }
 

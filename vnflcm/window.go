@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/schedule"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -72,7 +72,7 @@ type windowMemory struct {
 
 // watchWindow starts renewals in the window, until ctx ends.
 func (m *Manager) watchWindow(ctx context.Context) {
-	for ; ctx.Err() == nil; ledger.Pause(ctx, m.renewEvery()) {
+	for ; ctx.Err() == nil; _ = retry.Pause(ctx, m.renewEvery()) {
 		date, open := m.cfg.Maintenance.schedule().Open(time.Now())
 		if !open {
 			continue

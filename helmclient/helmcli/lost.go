@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // Time limits for the inspection of a release after the connection to its helm was lost.
@@ -44,10 +45,8 @@ func (c *Client) resolveLost(ctx context.Context, m *master, o operation, was be
 				return nil, true, errors.Join(e, lostErr)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return nil, true, errors.Join(context.Cause(ctx), lostErr)
-		case <-time.After(min(wait.NextBackOff(), interval)):
+		if cause := retry.Pause(ctx, min(wait.NextBackOff(), interval)); cause != nil {
+			return nil, true, errors.Join(cause, lostErr)
 		}
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // operate runs an operation on one master after the other until one succeeds. If the connection to a master is lost,
@@ -226,14 +225,13 @@ func firstLine(text string) string {
 }
 
 // state reads the newest revision. While the cluster cannot be reached, it retries for a limited time.
-func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (*helmclient.Release, error) {
-	return backoff.Retry(ctx, func() (*helmclient.Release, error) {
-		r, err := m.release(ctx, n, 0)
-		if err != nil && !errors.Is(err, helmclient.ErrUnreachable) {
-			err = backoff.Permanent(err)
-		}
-		return r, err
-	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(looking))
+func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (r *helmclient.Release, err error) {
+	unreachable := func(err error) bool { return errors.Is(err, helmclient.ErrUnreachable) }
+	err = retry.Policy{First: 500 * time.Millisecond, Most: looking, Within: looking, If: unreachable}.Do(ctx, func() (err error) {
+		r, err = m.release(ctx, n, 0)
+		return err
+	})
+	return r, err
 }
 
 // waiting lists the hooks or objects that were not ready when helm gave up. After an atomic operation they no longer

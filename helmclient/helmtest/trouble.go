@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // short is the timeout of waits for objects that never become ready. Helm also gives it to the rollback of an atomic
@@ -124,12 +123,12 @@ func testCancel(t *testing.T, s *suite) {
 // until waits until something is so.
 func (s *suite) until(t *testing.T, so func() bool) {
 	t.Helper()
-	_, err := backoff.Retry(s.ctx, func() (bool, error) {
+	err := retry.Policy{First: 100 * time.Millisecond, Most: 100 * time.Millisecond, Within: patience}.Do(s.ctx, func() error {
 		if so() {
-			return true, nil
+			return nil
 		}
-		return false, errors.New("is not so yet")
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(100*time.Millisecond)), backoff.WithMaxElapsedTime(patience))
+		return errors.New("is not so yet")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

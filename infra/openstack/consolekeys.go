@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -106,13 +106,8 @@ func (w *work) awaitConsoleKey(ctx context.Context, s server) (string, error) {
 		if err != nil && ctx.Err() == nil && (refused || !busy && !heat.Passing(err)) {
 			return "", fmt.Errorf("read the console log of server %s: %w", s.PhysicalID, w.clients.Explain(err))
 		}
-		select {
-		case <-ctx.Done():
-			if err != nil {
-				err = w.clients.Explain(err)
-			}
-			return "", errors.Join(fmt.Errorf("server %s (VDU %s): %w", s.PhysicalID, s.vdu, context.Cause(ctx)), err)
-		case <-time.After(pause):
+		if cause := retry.Pause(ctx, pause); cause != nil {
+			return "", errors.Join(fmt.Errorf("server %s (VDU %s): %w", s.PhysicalID, s.vdu, cause), w.clients.Explain(err))
 		}
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -69,19 +68,12 @@ func (w *work) made(ctx context.Context, def heat.Definition) (*heat.Stack, erro
 const stubborn = 3 * time.Minute
 
 // persist repeats a request, with increasing pauses, while its error is temporary (heat.Busy, heat.Passing).
-func persist[T any](ctx context.Context, poll time.Duration, request func() (T, error)) (T, error) {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = poll, 10*poll
-	result, err := backoff.Retry(ctx, func() (T, error) {
-		result, err := request()
-		if err != nil && !heat.Busy(err) && !heat.Passing(err) {
-			err = backoff.Permanent(err)
-		}
-		return result, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(stubborn))
-	if permanent := (*backoff.PermanentError)(nil); errors.As(err, &permanent) {
-		err = permanent.Err
-	}
+func persist[T any](ctx context.Context, poll time.Duration, request func() (T, error)) (result T, err error) {
+	policy := retry.Policy{First: poll, Most: 10 * poll, Within: stubborn, If: func(err error) bool { return heat.Busy(err) || heat.Passing(err) }}
+	err = policy.Do(ctx, func() (err error) {
+		result, err = request()
+		return err
+	})
 	return result, err
 }
 

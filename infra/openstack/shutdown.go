@@ -2,7 +2,6 @@ package openstack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -57,15 +57,14 @@ func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is off, or never ran
 		return fmt.Errorf("shut down server %s: %w", v.ResourceID, w.clients.Explain(err))
 	}
-	for pause := w.cfg.Poll; ; pause = min(2*pause, 10*w.cfg.Poll) {
+	return retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll}.Do(ctx, func() error {
 		s, err := servers.Get(ctx, w.clients.Nova, v.ResourceID).Extract()
-		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) || err == nil && s.Status != "ACTIVE" {
+		switch {
+		case gophercloud.ResponseCodeIs(err, http.StatusNotFound), err == nil && s.Status != "ACTIVE":
 			return nil
+		case err != nil:
+			return fmt.Errorf("server %s is not off: %w", v.ResourceID, w.clients.Explain(err))
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("server %s is not off: %w", v.ResourceID, context.Cause(ctx)), w.clients.Explain(err))
-		case <-time.After(pause):
-		}
-	}
+		return fmt.Errorf("server %s is not off", v.ResourceID)
+	})
 }

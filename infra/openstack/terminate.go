@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/heat"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -58,10 +58,8 @@ func (w *work) remove(ctx context.Context, s *heat.Stack) error {
 			return err
 		}
 		w.op.Report(ctx, fmt.Sprintf("attempt %d of %d: %v", attempt, w.cfg.DeleteAttempts, err))
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, context.Cause(ctx))
-		case <-time.After(pause.NextBackOff()):
+		if cause := retry.Pause(ctx, pause.NextBackOff()); cause != nil {
+			return errors.Join(err, cause)
 		}
 	}
 }

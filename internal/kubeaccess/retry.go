@@ -3,18 +3,17 @@ package kubeaccess
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
@@ -34,31 +33,16 @@ func (c *Cluster) Retry(ctx context.Context, again func(error) bool, try func(co
 		ctx, cancel = context.WithTimeoutCause(ctx, c.patience, Overdue(c.patience))
 		defer cancel()
 	}
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, 5*time.Second
 	silent := klog.NewContext(ctx, klog.Logger{}) // client-go would print errors that it also returns
-	var reason error
-	for {
+	reported := ""
+	return retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second, If: again}.Do(ctx, func() error {
 		err := try(silent)
-		if err == nil {
-			return nil
+		if err != nil && ctx.Err() == nil && again(err) && err.Error() != reported {
+			reported = err.Error()
+			c.ReportWaiting(ctx, err)
 		}
-		if ctx.Err() == nil && !again(err) {
-			return err
-		}
-		if reason == nil || !errors.Is(err, ctx.Err()) {
-			if ctx.Err() == nil && (reason == nil || reason.Error() != err.Error()) {
-				c.ReportWaiting(ctx, err)
-			}
-			reason = err
-		}
-		if Wait(ctx, pause.NextBackOff()) != nil {
-			if errors.Is(reason, context.Cause(ctx)) {
-				return reason
-			}
-			return fmt.Errorf("%w; last: %w", context.Cause(ctx), reason)
-		}
-	}
+		return err
+	})
 }
 
 // ReportWaiting passes a reason to Options.Waiting.
@@ -75,18 +59,6 @@ func (o Overdue) Error() string { return "no success within " + time.Duration(o)
 
 // Timeout reports true, as errors of package net do.
 func (o Overdue) Timeout() bool { return true }
-
-// Wait returns after the pause, or with the cause for which ctx has ended.
-func Wait(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
 
 // Passing reports whether a retry of the request may succeed.
 func Passing(err error) bool {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // ControlPlaneNode is a control-plane node, such as a mgmt.Node.
@@ -156,7 +158,7 @@ func silent(ctx context.Context) context.Context { return klog.NewContext(ctx, k
 
 // poll tries until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason.
 func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Context, *session) error) error {
-	return retry(ctx, what, func() error {
+	err := retry.Policy{First: 50 * time.Millisecond, Most: time.Second, If: mayPass}.Do(ctx, func() error {
 		s, kept, err := c.open(ctx)
 		if err != nil {
 			return err
@@ -170,4 +172,8 @@ func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Con
 		}
 		return err
 	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("waiting for %s: %w", what, err)
+	}
+	return err
 }

@@ -1,21 +1,17 @@
 package cluster
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// permanentError ends retry: trying again does not help.
+// permanentError ends poll: trying again does not help.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
@@ -68,28 +64,8 @@ func helpsElsewhere(err error) bool {
 	return request || network || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// retry calls try until it succeeds or fails with a permanent error; when ctx ends, the error has the last reason.
-func retry(ctx context.Context, what string, try func() error) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
-	var last error
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		if _, stays := errors.AsType[permanentError](err); stays {
-			return err
-		}
-		if last == nil || ctx.Err() == nil { // an attempt that the end of ctx has cut gives no reason
-			last = err
-		}
-		timer := time.NewTimer(pause.NextBackOff())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), last)
-		case <-timer.C:
-		}
-	}
+// mayPass reports whether a retry can help.
+func mayPass(err error) bool {
+	_, permanent := errors.AsType[permanentError](err)
+	return !permanent
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -17,18 +16,16 @@ import (
 // rewrites package sources, installs packages and may restart the machine. complaints is what cloud-init reports of
 // errors; they do not make AwaitBoot fail, since cloud-init counts a failed module as an error of the whole boot.
 func (m Machine) AwaitBoot(ctx context.Context) (complaints string, err error) {
-	return backoff.Retry(ctx, func() (string, error) {
-		if err := m.SSH.Wait(ctx); err != nil {
-			return "", backoff.Permanent(err)
+	restarting := func(err error) bool {
+		return errors.Is(err, sshexec.ErrDisconnected) || errors.Is(err, sshexec.ErrConnect)
+	}
+	err = retry.Policy{First: 250 * time.Millisecond, Most: 5 * time.Second, If: restarting}.Do(ctx, func() (err error) {
+		if err = m.SSH.Wait(ctx); err == nil {
+			complaints, err = m.awaitCloudInit(ctx)
 		}
-		complaints, err := m.awaitCloudInit(ctx)
-		restarts := errors.Is(err, sshexec.ErrDisconnected) || errors.Is(err, sshexec.ErrConnect)
-		if restarts && ctx.Err() == nil {
-			return "", err
-		}
-		return complaints, backoff.Permanent(err)
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 250 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}),
-		backoff.WithMaxElapsedTime(0))
+		return err
+	})
+	return complaints, err
 }
 
 // awaitCloudInit does not use root: users exist before sudo accepts them.
@@ -69,15 +66,9 @@ func complains(err error) bool {
 
 // awaitCloudInitResult waits for the file that cloud-init writes when its last stage has ended.
 func (m Machine) awaitCloudInitResult(ctx context.Context) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := m.SSH.Exec(ctx, sshexec.Command{Argv: []string{"test", "-e", "/run/cloud-init/result.json"}})
-		if err != nil && !complains(err) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 2 * time.Second}),
-		backoff.WithMaxElapsedTime(0))
-	return err
+	return retry.Policy{First: 100 * time.Millisecond, Most: 2 * time.Second, If: complains}.Do(ctx, func() error {
+		return m.SSH.Exec(ctx, sshexec.Command{Argv: []string{"test", "-e", "/run/cloud-init/result.json"}})
+	})
 }
 
 // maxCloudInitStatus bounds the text of a status in an error.

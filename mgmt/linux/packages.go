@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -127,15 +126,10 @@ func (p Packages) repair(ctx context.Context) error {
 
 // whenUnlocked repeats a program as long as another process holds the lock that it needs.
 func whenUnlocked(ctx context.Context, locked func(*sshexec.ExitError) bool, program func() error) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := program()
-		if exit, ok := errors.AsType[*sshexec.ExitError](err); err == nil || ok && locked(exit) {
-			return struct{}{}, err
-		}
-		return struct{}{}, backoff.Permanent(err)
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 200 * time.Millisecond, Multiplier: 2, MaxInterval: 10 * time.Second}),
-		backoff.WithMaxElapsedTime(aptLock))
-	return err
+	return retry.Policy{First: 200 * time.Millisecond, Most: 10 * time.Second, Within: aptLock, If: func(err error) bool {
+		exit, ok := errors.AsType[*sshexec.ExitError](err)
+		return ok && locked(exit)
+	}}.Do(ctx, program)
 }
 
 // command is a program of the package system. Its environment keeps package scripts from asking, and Ubuntu's

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -63,11 +62,10 @@ func (m Machine) Mount(ctx context.Context, device, dir string) error {
 // awaitDevice waits until the disk exists and can be read: blkid also reports no content for a disk that it cannot
 // read.
 func (m Machine) awaitDevice(ctx context.Context, device string) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 200*time.Millisecond, 5*time.Second
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		return struct{}{}, m.Run(ctx, "dd", "if="+device, "of=/dev/null", "bs=1M", "count=1", "status=none")
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(deviceWait))
+	policy := retry.Policy{First: 200 * time.Millisecond, Most: 5 * time.Second, Within: deviceWait}
+	err := policy.Do(ctx, func() error {
+		return m.Run(ctx, "dd", "if="+device, "of=/dev/null", "bs=1M", "count=1", "status=none")
+	})
 	if err != nil {
 		return fmt.Errorf("linux: waiting for the disk %s: %w", device, err)
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -38,22 +36,23 @@ func (b *Balancer) Drain(ctx context.Context, servers []string, limit time.Durat
 	if err != nil || len(targets) == 0 {
 		return 0, err
 	}
-	errLeft := errors.New("loadbalancer: connections are left")
-	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		var err error
-		if left, err = b.connections(ctx, targets); err != nil {
-			return struct{}{}, backoff.Permanent(err)
+	draining := polling(isLeft)
+	draining.Within = max(limit, 1) // 0 would mean no limit
+	err = draining.Do(ctx, func() (err error) {
+		if left, err = b.connections(ctx, targets); err == nil && left > 0 {
+			err = errLeft
 		}
-		if left > 0 {
-			return struct{}{}, errLeft
-		}
-		return struct{}{}, nil
-	}, backoff.WithBackOff(polling()), backoff.WithMaxElapsedTime(max(limit, 1))) // 0 would mean no limit
-	if errors.Is(err, errLeft) && ctx.Err() == nil {
+		return err
+	})
+	if isLeft(err) && ctx.Err() == nil {
 		err = nil
 	}
 	return left, err
 }
+
+var errLeft = errors.New("loadbalancer: connections are left")
+
+func isLeft(err error) bool { return errors.Is(err, errLeft) }
 
 // targets returns the addresses and ports at which frontends reach these servers.
 func (s *stored) targets(ids []string) []string {

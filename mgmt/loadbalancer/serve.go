@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -110,32 +109,44 @@ func (b *Balancer) reload(ctx context.Context, before listeners) error {
 	if err := b.machine.Run(ctx, "systemctl", "enable", "haproxy"); err != nil {
 		return err
 	}
-	loaded, missing := "", ""
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	loaded := ""
+	waiting := polling(isMissing)
+	waiting.Within = takeOver
+	err := waiting.Do(ctx, func() error {
 		s, digest, err := b.read(ctx)
 		if err == nil && digest != loaded {
 			loaded = digest
 			err = b.machine.Unit(ctx, "reload-or-restart", program)
 		}
 		if err != nil {
-			return struct{}{}, backoff.Permanent(err)
+			return err
 		}
 		now, err := b.listeners(ctx)
 		if err != nil {
-			return struct{}{}, backoff.Permanent(err)
+			return err
 		}
-		if missing = now.serves(s.Parts, before); missing != "" {
-			return struct{}{}, errors.New(missing)
+		if missing := now.serves(s.Parts, before); missing != "" {
+			return missingError(missing)
 		}
-		return struct{}{}, nil
-	}, backoff.WithBackOff(polling()), backoff.WithMaxElapsedTime(takeOver))
-	if err != nil && missing != "" {
+		return nil
+	})
+	if isMissing(err) {
 		return fmt.Errorf("loadbalancer: waiting for haproxy on %s to take over its new configuration (journalctl -u haproxy says more): %w", b.machine.SSH.Name(), err)
 	}
 	return err
 }
 
-// polling returns the pauses between looks at a machine.
-func polling() *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{InitialInterval: 20 * time.Millisecond, RandomizationFactor: 0.2, Multiplier: 1.5, MaxInterval: time.Second}
+// missingError names a difference between what haproxy serves and its configuration.
+type missingError string
+
+func (e missingError) Error() string { return string(e) }
+
+func isMissing(err error) bool {
+	_, missing := errors.AsType[missingError](err)
+	return missing
+}
+
+// polling returns how often to look at a machine while an error may pass.
+func polling(mayPass func(error) bool) retry.Policy {
+	return retry.Policy{First: 20 * time.Millisecond, Most: time.Second, If: mayPass}
 }

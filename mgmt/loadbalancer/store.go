@@ -12,9 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -90,15 +87,8 @@ var errFaster = errors.New("loadbalancer: other processes keep changing the load
 // update changes the parts, and repeats that if another process was faster, and makes haproxy serve them. It reloads
 // haproxy also without a change, since an earlier process may have died between the two.
 func (b *Balancer) update(ctx context.Context, change func(*stored) error) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := b.attempt(ctx, change)
-		if err != nil && !errors.Is(err, errFaster) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: 20 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 1.5, MaxInterval: time.Second}),
-		backoff.WithMaxElapsedTime(0))
-	return err
+	mayPass := func(err error) bool { return errors.Is(err, errFaster) }
+	return polling(mayPass).Do(ctx, func() error { return b.attempt(ctx, change) })
 }
 
 func (b *Balancer) attempt(ctx context.Context, change func(*stored) error) error {

@@ -14,8 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -66,17 +65,7 @@ func (s *site) awaitReady(ctx context.Context) error {
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	err = mgmt.Within(ctx, s.config.Timeouts.Ready, func(ctx context.Context) error {
-		wait := backoff.NewExponentialBackOff()
-		wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 3*time.Second
-		var last error
-		_, err := backoff.Retry(ctx, func() (struct{}, error) {
-			last = s.answers(ctx, client)
-			return struct{}{}, last
-		}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
-		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
-		}
-		return err
+		return retry.Policy{First: 100 * time.Millisecond, Most: 3 * time.Second}.Do(ctx, func() error { return s.answers(ctx, client) })
 	})
 	if err == nil || ctx.Err() != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // transport ties requests to the context of a call, which Helm does not pass on: its clients work with
@@ -68,31 +68,24 @@ func (t *transport) context(r *http.Request) context.Context {
 }
 
 // send retries requests that could not be sent at all: a retry of these is always safe.
-func (t *transport) send(r *http.Request) (*http.Response, error) {
-	return backoff.Retry(r.Context(), func() (*http.Response, error) {
-		response, err := t.base.RoundTrip(r)
-		var dial *net.OpError
-		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" || !t.call.answered.Load() {
-			return response, permanent(err)
+func (t *transport) send(r *http.Request) (response *http.Response, err error) {
+	unsent := retry.Policy{First: 500 * time.Millisecond, Most: outage, Within: outage, If: func(err error) bool {
+		dial, ok := errors.AsType[*net.OpError](err)
+		return ok && dial.Op == "dial" && t.call.answered.Load() && (r.Body == nil || r.GetBody != nil)
+	}}
+	err = unsent.Do(r.Context(), func() (err error) {
+		response, err = t.base.RoundTrip(r) //nolint:bodyclose // the caller closes it
+		if err == nil || r.GetBody == nil {
+			return err
 		}
-		if r.GetBody != nil {
-			again, bodyErr := r.GetBody()
-			if bodyErr != nil {
-				return nil, backoff.Permanent(bodyErr)
-			}
-			r.Body = again
-		} else if r.Body != nil {
-			return nil, backoff.Permanent(err)
+		body, bodyErr := r.GetBody() // for the next attempt
+		if bodyErr != nil {
+			return bodyErr
 		}
-		return nil, err
-	}, backoff.WithMaxElapsedTime(outage))
-}
-
-func permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return backoff.Permanent(err)
+		r.Body = body
+		return err
+	})
+	return response, err
 }
 
 func closeBody(r *http.Request) {

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // AddFlavor creates a flavor. It does nothing if the cloud has a flavor with the name from an earlier run. AddImage and
@@ -104,12 +105,11 @@ func (c *Cloud) Clear(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+	return retry.Policy{First: 500 * time.Millisecond, Most: 500 * time.Millisecond, Within: 5 * time.Minute}.Do(ctx, func() error {
 		left, err := c.Left(ctx)
 		if err == nil && len(left) != 0 {
 			err = fmt.Errorf("the cloud in %s has %q: a folder of its own is for a new one", c.dir, left)
 		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(500*time.Millisecond)), backoff.WithMaxElapsedTime(5*time.Minute))
-	return err
+		return err
+	})
 }

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // Config configures a Client.
@@ -104,21 +105,21 @@ func (c *Client) Members(ctx context.Context, skip func(Member) bool) ([]Member,
 	if err != nil {
 		return nil, err
 	}
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
-	for until := time.Now().Add(c.config.Timeout); ; {
-		agreed := c.ask(ctx, members, skip)
-		if agreed || time.Now().After(until) {
-			return members, nil
+	electing := retry.Policy{First: 50 * time.Millisecond, Most: time.Second, Within: c.config.Timeout}
+	err = electing.Do(ctx, func() error {
+		if !c.ask(ctx, members, skip) {
+			return errElection
 		}
-		// The members name different leaders, so an election is in progress: ask again.
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(pause.NextBackOff()):
-		}
+		return nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
+	return members, nil
 }
+
+// errElection reports that the members name different leaders.
+var errElection = errors.New("etcd: an election is in progress")
 
 func (c *Client) list(ctx context.Context) ([]Member, error) {
 	answer, err := c.listOnce(ctx)
@@ -179,23 +180,13 @@ func (c *Client) ask(ctx context.Context, members []Member, skip func(Member) bo
 // Remove removes a member. It returns nil if there is no such member. It retries temporary errors until ctx ends: during an
 // election, and until the remaining members have been connected for five seconds.
 func (c *Client) Remove(ctx context.Context, id uint64) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, 2*time.Second
-	for {
+	return retry.Policy{First: 100 * time.Millisecond, Most: 2 * time.Second, If: passes}.Do(ctx, func() error {
 		err := c.removeOnce(ctx, id)
 		if err == nil || errors.Is(err, rpctypes.ErrMemberNotFound) {
 			return nil
 		}
-		err = fmt.Errorf("etcd: removing member %x: %w", id, err)
-		if !passes(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w; last: %w", context.Cause(ctx), err)
-		case <-time.After(pause.NextBackOff()):
-		}
-	}
+		return fmt.Errorf("etcd: removing member %x: %w", id, err)
+	})
 }
 
 func (c *Client) removeOnce(ctx context.Context, id uint64) error {

@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/vnfkit/vnfkit/internal/mask"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -237,14 +236,13 @@ func (s Server) forget(ctx context.Context, name string) error {
 }
 
 // persist repeats ask while the server cannot be reached. ask must be safe to repeat.
-func persist[T any](ctx context.Context, ask func() (T, error)) (T, error) {
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = 250*time.Millisecond, 5*time.Second
-	return backoff.Retry(ctx, func() (T, error) {
-		out, err := ask()
-		if err != nil && !errors.Is(err, sshexec.ErrConnect) && !errors.Is(err, sshexec.ErrDisconnected) {
-			return out, backoff.Permanent(err)
-		}
-		return out, err
-	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(reachLimit))
+func persist[T any](ctx context.Context, ask func() (T, error)) (out T, err error) {
+	unreachable := func(err error) bool {
+		return errors.Is(err, sshexec.ErrConnect) || errors.Is(err, sshexec.ErrDisconnected)
+	}
+	err = retry.Policy{First: 250 * time.Millisecond, Most: 5 * time.Second, Within: reachLimit, If: unreachable}.Do(ctx, func() (err error) {
+		out, err = ask()
+		return err
+	})
+	return out, err
 }

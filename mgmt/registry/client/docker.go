@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -148,16 +147,15 @@ func (c *connector) writeDaemon(ctx context.Context) error {
 
 // awaitDaemon waits until Docker has taken the list over: a reload only sends it a signal.
 func (c *connector) awaitDaemon(ctx context.Context, add, remove []string) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 5*time.Second
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	stale := retry.Policy{First: 100 * time.Millisecond, Most: 5 * time.Second, Within: time.Minute, If: func(err error) bool { return errors.Is(err, errStale) }}
+	return stale.Do(ctx, func() error {
 		var known map[string]struct{ Secure bool }
 		out, err := c.Output(ctx, sshexec.Command{Argv: []string{"docker", "--config", loginDir, "info", "--format", "{{json .RegistryConfig.IndexConfigs}}"}})
 		if err == nil {
 			err = json.Unmarshal(out, &known)
 		}
 		if err != nil {
-			return struct{}{}, backoff.Permanent(err)
+			return err
 		}
 		insecure := func(server string) bool {
 			index, listed := known[server]
@@ -165,13 +163,14 @@ func (c *connector) awaitDaemon(ctx context.Context, add, remove []string) error
 		}
 		for _, server := range slices.Concat(add, remove) {
 			if insecure(server) != slices.Contains(add, server) {
-				return struct{}{}, fmt.Errorf("registry: %s: Docker has been told to reload, and has not taken over what daemon.json says of %s", c.SSH.Name(), server)
+				return fmt.Errorf("registry: %s: %w %s", c.SSH.Name(), errStale, server)
 			}
 		}
-		return struct{}{}, nil
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(time.Minute))
-	return err
+		return nil
+	})
 }
+
+var errStale = errors.New("Docker has been told to reload, and has not taken over what daemon.json says of") //nolint:staticcheck // Docker is a name
 
 func (c *connector) writeDocker(ctx context.Context) error {
 	for _, w := range c.wanted {

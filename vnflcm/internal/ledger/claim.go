@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -180,7 +181,7 @@ func (c *Claim) Update(ctx context.Context, build func(context.Context, *store.B
 		}
 		switch {
 		case c.ledger.Failed(err) && patient.Err() == nil && ctx.Err() == nil && c.lease.Valid():
-			Pause(patient, retryEvery) //nolint:contextcheck // ends with the work; ctx does not
+			_ = retry.Pause(patient, retryEvery) //nolint:contextcheck // ends with the work; ctx does not
 			continue
 		case !conflict || tries == maxConflicts:
 			return err

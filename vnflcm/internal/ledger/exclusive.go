@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -52,7 +53,7 @@ func (e Exclusive) acquire(ctx context.Context, held *Lease) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the lease %s: %w", held.id, context.Cause(ctx))
 		case <-changed:
-			Pause(ctx, LeastPause)
+			_ = retry.Pause(ctx, LeastPause)
 		case <-time.After(LookEvery(e.TTL)):
 		}
 	}

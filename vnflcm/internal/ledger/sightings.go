@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"maps"
 	"time"
 
@@ -60,11 +59,3 @@ func LookEvery(ttl time.Duration) time.Duration { return min(ttl/8, 500*time.Mil
 
 // LeastPause is the least time between two looks at the store for the same reason.
 const LeastPause = 50 * time.Millisecond
-
-// Pause waits for that long, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

@@ -116,11 +116,3 @@ func (n *Notifier) adjust(ctx context.Context, wg *sync.WaitGroup, senders map[s
 		delete(senders, id)
 	}
 }
-
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/oauth2"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
@@ -44,7 +44,7 @@ const (
 
 // run sends until ctx ends or the subscription is removed.
 func (s *sender) run(ctx context.Context) {
-	for known := ""; ; pause(ctx, refreshEvery) {
+	for known := ""; ; _ = retry.Pause(ctx, refreshEvery) {
 		err := s.follow(ctx)
 		if ctx.Err() != nil || errors.Is(err, vnflcm.ErrNotFound) {
 			return
@@ -144,27 +144,26 @@ func (s *sender) deliver(ctx context.Context, c vnflcm.ChangeEntry) bool {
 		log.ErrorContext(ctx, "a notification cannot be made", "error", err)
 		return true
 	}
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = time.Second, time.Minute
-	for first := true; ; first = false {
+	warned := false
+	sending := retry.Policy{First: time.Second, Most: time.Minute, Within: max(s.GiveUpAfter-time.Since(c.Time), 1), If: mayPass}
+	err = sending.Do(ctx, func() error {
 		err := s.call(ctx, http.MethodPost, body)
-		refused, isStatus := errors.AsType[statusError](err)
-		switch {
-		case err == nil:
-			return true
-		case ctx.Err() != nil:
-			return false
-		case isStatus && refused.isFinal():
-			log.ErrorContext(ctx, "the subscriber refuses a notification", "error", err)
-			return true
-		case time.Since(c.Time) >= s.GiveUpAfter:
-			log.ErrorContext(ctx, "a notification is given up: the subscriber does not take it", "error", err)
-			return true
-		case first:
+		if err != nil && !warned && ctx.Err() == nil && mayPass(err) {
+			warned = true
 			log.WarnContext(ctx, "a notification will be sent again", "error", err)
 		}
-		pause(ctx, min(pauses.NextBackOff(), max(s.GiveUpAfter-time.Since(c.Time), 0)))
+		return err
+	})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return false
+	case mayPass(err):
+		log.ErrorContext(ctx, "a notification is given up: the subscriber does not take it", "error", err)
+	default:
+		log.ErrorContext(ctx, "the subscriber refuses a notification", "error", err)
 	}
+	return true
 }
 
 // statusError is an answer that is no success.
@@ -172,9 +171,10 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("status %d", int(e)) }
 
-// isFinal reports whether the same notification would be refused again.
-func (e statusError) isFinal() bool {
-	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, int(e))
+// mayPass reports whether the subscriber may accept the same notification later.
+func mayPass(err error) bool {
+	refused, isStatus := errors.AsType[statusError](err)
+	return !isStatus || !slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, int(refused))
 }
 
 // versions are the Version headers of notifications, packageVersions those of notifications of packages.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/store/internal/selection"
 )
@@ -43,15 +43,8 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return wrap(ctx, "apply", err)
 	}
-	poll := backoff.NewExponentialBackOff()
-	poll.InitialInterval, poll.MaxInterval = 5*time.Millisecond, 250*time.Millisecond
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := s.pool.SendBatch(ctx, statements(b)).Close()
-		if err != nil && !mayRepeat(err) {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(poll), backoff.WithMaxTries(maxTries))
+	repeat := retry.Policy{First: 5 * time.Millisecond, Most: 250 * time.Millisecond, Within: patience, If: mayRepeat}
+	err := repeat.Do(ctx, func() error { return s.pool.SendBatch(ctx, statements(b)).Close() })
 	switch {
 	case isConflict(err):
 		return store.ErrConflict
@@ -64,8 +57,8 @@ func (s *Store) Apply(ctx context.Context, b store.Batch) error {
 	return nil
 }
 
-// maxTries is how often Apply tries to write a batch that the server rolls back because of other transactions.
-const maxTries = 20
+// patience is how long Apply repeats a batch that the server rolls back because of other transactions.
+const patience = 10 * time.Second
 
 // mayRepeat reports whether the server has rolled the batch back because of other transactions: a serialization
 // failure, if the database has a stricter isolation than READ COMMITTED, or a deadlock with a client that locks in

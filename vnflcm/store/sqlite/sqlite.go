@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	_ "modernc.org/sqlite" // the driver; this package is the one that links it
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -185,16 +185,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 // patiently calls do again while the file is in use. Processes that open a file at the same time all switch it to write-ahead mode,
 // and SQLite does not wait for that in spite of busy_timeout.
 func patiently(ctx context.Context, do func() error) error {
-	poll := backoff.NewExponentialBackOff()
-	poll.InitialInterval, poll.MaxInterval = 5*time.Millisecond, 250*time.Millisecond
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := do()
-		if err != nil && codeOf(err) != codeBusy {
-			err = backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(poll), backoff.WithMaxElapsedTime(busyTimeout))
-	return err
+	busy := func(err error) bool { return codeOf(err) == codeBusy }
+	return retry.Policy{First: 5 * time.Millisecond, Most: 250 * time.Millisecond, Within: busyTimeout, If: busy}.Do(ctx, do)
 }
 
 // busyTimeout is how long a writer waits for other writers.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/readiness"
-	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // diagnosis is the time to find out why objects are not ready, after the wait has timed out.
@@ -51,7 +51,7 @@ func (c *Client) Await(ctx context.Context, refs []Ref, tell func(helmclient.Pro
 		case err != nil && ctx.Err() == nil:
 			return err
 		}
-		if kubeaccess.Wait(ctx, pollPause) != nil {
+		if retry.Pause(ctx, pollPause) != nil {
 			return c.notReady(ctx, refs, start, false)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // DeleteOptions say how objects are deleted.
@@ -210,7 +211,7 @@ func (c *Client) gone(ctx context.Context, refs []Ref) error {
 			c.cluster.ReportWaiting(ctx, stuck)
 			said = text
 		}
-		if kubeaccess.Wait(ctx, pause) == nil {
+		if retry.Pause(ctx, pause) == nil {
 			continue
 		}
 		if errors.Is(ctx.Err(), context.Canceled) {

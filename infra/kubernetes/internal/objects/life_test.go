@@ -14,6 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 const template = `template: {metadata: {labels: {app: NAME}}, spec: {containers: [{name: c, image: registry.example/i:1}], tolerations: [{operator: Exists}], terminationGracePeriodSeconds: 5}}`
@@ -329,7 +330,7 @@ func TestJobFails(t *testing.T) {
 	refs := objects.Refs(w.apply("apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {activeDeadlineSeconds: 1, backoffLimit: 0, template: {spec: {restartPolicy: Never, nodeSelector: {none: such}, containers: [{name: c, image: i}]}}}"))
 	ctx := w.context(time.Minute)
 	for !strings.Contains(fmt.Sprint(w.get(refs[0]).Object["status"]), "type:Failed") {
-		if kubeaccess.Wait(ctx, 100*time.Millisecond) != nil {
+		if retry.Pause(ctx, 100*time.Millisecond) != nil {
 			t.Fatal("the job does not fail")
 		}
 	}
@@ -364,7 +365,7 @@ func TestEnded(t *testing.T) {
 			w.remove(last.APIVersion, c.remove, w.namespace, last.Name)
 		}
 		for ctx := w.context(time.Minute); w.get(last) != nil; {
-			if kubeaccess.Wait(ctx, 100*time.Millisecond) != nil {
+			if retry.Pause(ctx, 100*time.Millisecond) != nil {
 				t.Fatalf("%s: it does not end", c.name)
 			}
 		}
@@ -406,7 +407,7 @@ func TestForceful(t *testing.T) {
 		"---\napiVersion: v1\nkind: Pod\nmetadata: {name: bare}\nspec: {nodeName: " + node + ", containers: [{name: c, image: i}]}\n")
 	refs := []objects.Ref{{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: w.namespace, Name: "db"}, {APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: "bare"}}
 	for ctx := w.context(time.Minute); len(w.pods(refs...)) != 2; {
-		if kubeaccess.Wait(ctx, 100*time.Millisecond) != nil {
+		if retry.Pause(ctx, 100*time.Millisecond) != nil {
 			t.Fatal("no pods")
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/internal/cnftest"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -97,7 +98,7 @@ func (w *world) remove(version, kind, namespace, name string) {
 	defer cancel()
 	at := w.cluster.Dynamic.Resource(resource(version, kind)).Namespace(namespace)
 	for at.Delete(ctx, name, metav1.DeleteOptions{}) == nil {
-		if kubeaccess.Wait(ctx, 200*time.Millisecond) != nil {
+		if retry.Pause(ctx, 200*time.Millisecond) != nil {
 			w.t.Fatalf("%s %s does not go", kind, name)
 		}
 	}

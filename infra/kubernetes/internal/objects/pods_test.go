@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
-	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 func TestScale(t *testing.T) {
@@ -78,7 +78,7 @@ func TestCustomResource(t *testing.T) {
 	w.create("apps/v1", "deployments", strings.Replace(workload("Deployment", "made", ""), "{name: made}",
 		"{name: made, namespace: "+w.namespace+", ownerReferences: [{apiVersion: custom.example.com/v1, kind: Custom, name: w, uid: "+uid+", controller: true}]}", 1))
 	for len(w.pods(r)) != 1 {
-		if kubeaccess.Wait(w.context(time.Minute), 100*time.Millisecond) != nil {
+		if retry.Pause(w.context(time.Minute), 100*time.Millisecond) != nil {
 			t.Fatal("no pod")
 		}
 	}

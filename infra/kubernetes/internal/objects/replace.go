@@ -14,6 +14,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // ReplaceOptions say how pods are replaced.
@@ -253,7 +254,7 @@ func (c *Client) restored(ctx context.Context, want map[Ref]int, bare []Ref, sta
 			c.cluster.ReportWaiting(ctx, missing)
 			said = text
 		}
-		if kubeaccess.Wait(ctx, pollPause) != nil {
+		if retry.Pause(ctx, pollPause) != nil {
 			return c.notRestored(ctx, want, ready, start)
 		}
 	}

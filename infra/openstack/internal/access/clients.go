@@ -45,7 +45,7 @@ func (c *Cache) authenticate(ctx context.Context, id identity) (*Clients, error)
 		return nil, id.explain(err, id.Endpoint, "")
 	}
 	provider.HTTPClient = id.httpClient(c.config)
-	provider.RetryFunc = retry
+	provider.RetryFunc = awaitRetry
 	if c.config.UserAgent != "" {
 		provider.UserAgent.Prepend(c.config.UserAgent)
 	}

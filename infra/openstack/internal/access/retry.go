@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
@@ -22,12 +23,12 @@ import (
 // caller handles longer outages, because the caller knows how long the operation may take.
 const attempts = 4
 
-// longestWait is the longest Retry-After that retry accepts. If a server asks for a longer wait, the request fails.
+// longestWait is the longest Retry-After that awaitRetry accepts. If a server asks for a longer wait, the request fails.
 const longestWait = 30 * time.Second
 
-// retry is gophercloud's RetryFunc. It waits and returns nil if gophercloud shall repeat the failed request, or returns the
+// awaitRetry is gophercloud's RetryFunc. It waits and returns nil if gophercloud shall repeat the failed request, or returns the
 // error.
-func retry(ctx context.Context, method, address string, options *gophercloud.RequestOpts, err error, failed uint) error {
+func awaitRetry(ctx context.Context, method, address string, options *gophercloud.RequestOpts, err error, failed uint) error {
 	if failed >= attempts || ctx.Err() != nil || options.RawBody != nil || !passing(method, address, err) {
 		return err
 	}
@@ -40,14 +41,10 @@ func retry(ctx context.Context, method, address string, options *gophercloud.Req
 	if wait > longestWait {
 		return err
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if retry.Pause(ctx, wait) != nil {
 		return errors.Join(ctx.Err(), err)
 	}
+	return nil
 }
 
 // passing reports whether a request may be repeated: the server says that it did nothing, or the connection broke during

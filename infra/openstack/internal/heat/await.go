@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // Observer receives the events of a stack while a function waits for the stack. It must not block.
@@ -44,10 +46,8 @@ func (c *Client) forgotten(ctx context.Context, s *Stack) error {
 		if err != nil && !Passing(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for Heat to forget stack %s: %w", s.Name, context.Cause(ctx))
-		case <-time.After(c.poll):
+		if cause := retry.Pause(ctx, c.poll); cause != nil {
+			return fmt.Errorf("waiting for Heat to forget stack %s: %w", s.Name, cause)
 		}
 	}
 	return nil
@@ -120,10 +120,8 @@ func (c *Client) await(ctx context.Context, s *Stack, course course, marker stri
 		if done || err != nil {
 			return now, err
 		}
-		select {
-		case <-ctx.Done():
+		if retry.Pause(ctx, pause.NextBackOff()) != nil {
 			return nil, w.interrupted(ctx)
-		case <-time.After(pause.NextBackOff()):
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
@@ -269,10 +268,8 @@ const beforeVote = 500 * time.Millisecond
 // AwaitVoter waits until etcd has a healthy voting member on a node whose join begins, as another node sees it.
 func (e Etcd) AwaitVoter(ctx context.Context, n mgmt.Node) error {
 	ask := clusternodes.Without(e.Ask, []mgmt.Node{n})
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(beforeVote):
+	if err := retry.Pause(ctx, beforeVote); err != nil {
+		return err
 	}
 	return poll(ctx, func() error {
 		return checkVoter(ctx, ask, n)
@@ -335,21 +332,5 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 
 // poll calls try until it succeeds. If ctx ends first, the error has the last error of an attempt that was not cut.
 func poll(ctx context.Context, try func() error) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 100*time.Millisecond, time.Second
-	var last error
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		if last == nil || ctx.Err() == nil { // an attempt that the end of ctx has cut gives no reason
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w; last: %w", context.Cause(ctx), last)
-		case <-time.After(pause.NextBackOff()):
-		}
-	}
+	return retry.Policy{First: 100 * time.Millisecond, Most: time.Second}.Do(ctx, try)
 }

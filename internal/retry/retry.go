@@ -1,0 +1,71 @@
+// Package retry repeats what fails for a time, with growing pauses.
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Policy says how long an attempt is repeated, and which errors may pass.
+type Policy struct {
+	// First and Most are the first and the longest pause between attempts. A pause is about half as long again as the one
+	// before, and up to half longer or shorter at random.
+	First, Most time.Duration
+	// Within is the time in which attempts begin. Default: until the context ends.
+	Within time.Duration
+	// If reports whether an error may pass. Default: every error may.
+	If func(error) bool
+}
+
+// Do calls try until it succeeds, fails with an error that does not pass, or the time is over. Do returns the error of the
+// last attempt. If ctx ends, the error also wraps the cause of ctx; an attempt that the end of ctx may have cut gives no
+// reason if an earlier one has given a reason.
+func (p Policy) Do(ctx context.Context, try func() error) error {
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = p.First, p.Most
+	began := time.Now()
+	var reason error
+	for {
+		err := try()
+		if err == nil || ctx.Err() == nil && p.If != nil && !p.If(err) {
+			return err
+		}
+		if reason == nil || ctx.Err() == nil {
+			reason = err
+		}
+		pause := pauses.NextBackOff()
+		if left := p.Within - time.Since(began); p.Within > 0 && left < pause {
+			if left <= 0 {
+				return reason
+			}
+			pause = left
+		}
+		if cause := Pause(ctx, pause); cause != nil {
+			return because(cause, reason)
+		}
+	}
+}
+
+// because returns the cause for which a wait ended, with the reason why it had not ended before.
+func because(cause, reason error) error {
+	if errors.Is(reason, cause) {
+		return reason
+	}
+	return fmt.Errorf("%w; last: %w", cause, reason)
+}
+
+// Pause returns nil after this time, or the cause for which ctx has ended.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return context.Cause(ctx)
+	}
+}
