@@ -18,7 +18,7 @@ func (s *Store) Get(ctx context.Context, kind, id string) (r store.Record, err e
 	if err := ctx.Err(); err != nil {
 		return store.Record{}, wrap(ctx, "get", err)
 	}
-	err = s.pool.QueryRow(ctx, `SELECT `+selection.Columns+` FROM vnfkit_records WHERE kind = $1 AND id = $2`, kind, id).
+	err = s.pool.QueryRow(ctx, selection.One(placeholder), kind, id).
 		Scan(selection.Fields(&r)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return store.Record{}, store.ErrNotFound

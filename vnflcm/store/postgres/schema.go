@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/vnfkit/vnfkit/vnflcm/store/internal/selection"
 )
 
 // migrations[i] takes the tables from version i to version i+1. Once released, a migration never changes.
@@ -42,12 +44,6 @@ BEGIN
 	RAISE EXCEPTION 'vnfkit: a record has another version' USING ERRCODE = '` + codeConflict + `';
 END $$;
 `}
-
-// additions are indexes that a database of any version may have or lack. They also have the state, so that a condition on it reads
-// no rows. Processes of earlier versions continue to use a database that has them.
-const additions = `
-CREATE INDEX IF NOT EXISTS vnfkit_by_vnfd ON vnfkit_records (kind, vnfd, start, id, state) WHERE vnfd <> '';
-CREATE INDEX IF NOT EXISTS vnfkit_by_operation ON vnfkit_records (kind, operation, start, id, state) WHERE operation <> ''`
 
 // migrationLock is the key of the advisory lock that a process holds while it updates the tables.
 const migrationLock = 0x766e666b6974 // "vnfkit"
@@ -108,7 +104,7 @@ func locked(ctx context.Context, conn *pgx.Conn, update func(pgx.Tx) error) erro
 	})
 }
 
-// addIndexes builds the indexes that are missing. A role that does not own the table may not build them.
+// addIndexes builds the indexes that are missing. Processes of earlier versions continue to use a database that has them. A role that does not own the table may not build them.
 func addIndexes(ctx context.Context, conn *pgx.Conn) error {
 	var complete bool
 	err := conn.QueryRow(ctx, `SELECT to_regclass('vnfkit_by_vnfd') IS NOT NULL AND to_regclass('vnfkit_by_operation') IS NOT NULL`).Scan(&complete)
@@ -116,7 +112,7 @@ func addIndexes(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	err = locked(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, additions, pgx.QueryExecModeSimpleProtocol) // several statements
+		_, err := tx.Exec(ctx, selection.Indexes, pgx.QueryExecModeSimpleProtocol) // several statements
 		return err
 	})
 	if hasCode(err, "42501") { // insufficient_privilege

@@ -13,8 +13,6 @@ import (
 
 // schema makes the tables of a store, if they are not there. A record of the feed has its place there in position. The table has
 // rowids because of its bodies: without, the rows themselves are the nodes of the tree of primary keys, which is then deep.
-// The indexes of VNFDs and operations, which are built in files of earlier versions, also have the state, so that a condition on it
-// reads no rows.
 const schema = `
 CREATE TABLE IF NOT EXISTS vnfkit_records (
 	kind      TEXT NOT NULL,
@@ -31,8 +29,7 @@ CREATE TABLE IF NOT EXISTS vnfkit_records (
 CREATE INDEX IF NOT EXISTS vnfkit_by_start ON vnfkit_records (kind, start, id);
 CREATE INDEX IF NOT EXISTS vnfkit_by_state ON vnfkit_records (kind, state, start, id) WHERE state <> '';
 CREATE INDEX IF NOT EXISTS vnfkit_by_instance ON vnfkit_records (kind, instance, start, id) WHERE instance <> '';
-CREATE INDEX IF NOT EXISTS vnfkit_by_vnfd ON vnfkit_records (kind, vnfd, start, id, state) WHERE vnfd <> '';
-CREATE INDEX IF NOT EXISTS vnfkit_by_operation ON vnfkit_records (kind, operation, start, id, state) WHERE operation <> '';
+` + selection.Indexes + `
 CREATE UNIQUE INDEX IF NOT EXISTS vnfkit_feed ON vnfkit_records (position) WHERE position IS NOT NULL;
 CREATE TABLE IF NOT EXISTS vnfkit_positions (last INTEGER NOT NULL);
 INSERT INTO vnfkit_positions SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM vnfkit_positions);
@@ -41,7 +38,7 @@ PRAGMA user_version = 2;`
 // format is the user_version of schema.
 const format = 2
 
-const getQuery = `SELECT ` + selection.Columns + ` FROM vnfkit_records WHERE kind = ? AND id = ?`
+func placeholder(int) string { return "?" }
 
 // Get implements store.Store.
 func (s *Store) Get(ctx context.Context, kind, id string) (r store.Record, err error) {
@@ -60,7 +57,7 @@ func (s *Store) List(ctx context.Context, q store.Query) (out []store.Record, er
 	if err := s.files[:1].check(); err != nil {
 		return nil, err
 	}
-	query, args := selection.Of(q, func(int) string { return "?" })
+	query, args := selection.Of(q, placeholder)
 	readers := s.readers
 	if q.Background {
 		readers = s.lists

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/internal/selection"
 )
 
 // Store is a store.Store in one file. It is safe for concurrent use, also by several processes. One connection writes, five
@@ -65,7 +66,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	var get *sql.Stmt
 	if err == nil {
-		get, err = readers.PrepareContext(ctx, getQuery)
+		get, err = readers.PrepareContext(ctx, selection.One(placeholder))
 	}
 	var files openFiles
 	if err == nil {

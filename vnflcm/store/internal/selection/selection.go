@@ -26,6 +26,17 @@ func Values(r store.Record) []any {
 	return []any{r.Kind, r.ID, r.Version, r.Index.State, r.Index.Operation, r.Index.Instance, r.Index.VNFD, r.Index.Start, body}
 }
 
+// Indexes are statements for the indexes that a database of any version may have or lack. They also have the state, so that a
+// condition on it reads no rows.
+const Indexes = `
+CREATE INDEX IF NOT EXISTS vnfkit_by_vnfd ON vnfkit_records (kind, vnfd, start, id, state) WHERE vnfd <> '';
+CREATE INDEX IF NOT EXISTS vnfkit_by_operation ON vnfkit_records (kind, operation, start, id, state) WHERE operation <> '';`
+
+// One returns the statement that selects the record of a kind and an id, which are its arguments.
+func One(placeholder func(n int) string) string {
+	return "SELECT " + Columns + " FROM vnfkit_records WHERE kind = " + placeholder(1) + " AND id = " + placeholder(2)
+}
+
 // Of returns the statement that selects what q says from the table vnfkit_records, and its arguments. placeholder is
 // what stands for the n-th argument.
 func Of(q store.Query, placeholder func(n int) string) (string, []any) {
