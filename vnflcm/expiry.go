@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/schedule"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -206,7 +207,7 @@ func (r *expiryRecord) take(found reading, machines map[string]string, now time.
 	supported := !errors.Is(found.fault, ErrNotSupported)
 	switch {
 	case found.fault != nil && supported:
-		r.Fault = printable(shorten(found.fault.Error(), maxFault), '\n')
+		r.Fault = printable(bounded.Text(found.fault.Error(), maxFault), '\n')
 	case found.tried || !supported:
 		r.Fault = ""
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
@@ -88,7 +89,7 @@ func (m *masker) labelled(name, text string) string {
 // applyTo masks the text of an error, and bounds it. The paths of its *ParamError are names of attributes and stay
 // readable.
 func (m *masker) applyTo(err error) string {
-	return shorten(m.applyExcept(err.Error(), paramPaths(err)), maxText)
+	return bounded.Text(m.applyExcept(err.Error(), paramPaths(err)), maxText)
 }
 
 // applyExcept masks a text, except for the names in it that a colon follows, as in the text of a *ParamError.

@@ -4,6 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+
+	"github.com/vnfkit/vnfkit/internal/bounded"
+)
+
+// Bounds of texts that drivers give, in which peers may be quoted.
+const (
+	maxText     = 32 << 10 // an error, an event, an entry of the log
+	maxStepText = 4 << 10  // a field of a StepFailure: an operation may have one for each VNFC
 )
 
 // maskedLogger masks the texts that drivers log of an operation, and bounds them.
@@ -17,7 +25,7 @@ type maskHandler struct {
 }
 
 func (h *maskHandler) Handle(ctx context.Context, r slog.Record) error {
-	out := slog.NewRecord(r.Time, r.Level, shorten(h.mask.apply(r.Message), maxText), r.PC)
+	out := slog.NewRecord(r.Time, r.Level, bounded.Text(h.mask.apply(r.Message), maxText), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		out.AddAttrs(h.attr(a))
 		return true
@@ -49,7 +57,7 @@ func (h *maskHandler) attr(a slog.Attr) slog.Attr {
 		if err, isError := v.Any().(error); isError && !isNil(err) {
 			return slog.String(a.Key, h.mask.applyTo(err))
 		}
-		return slog.String(a.Key, shorten(h.mask.labelled(a.Key, v.String()), maxText))
+		return slog.String(a.Key, bounded.Text(h.mask.labelled(a.Key, v.String()), maxText))
 	default:
 		return a
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -139,13 +140,13 @@ func (op *Operation) Report(ctx context.Context, message string) {
 	if info.OperationID == "" {
 		info = StepInfo{OperationID: op.ID, Phase: op.phase}
 	}
-	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: shorten(op.Mask(message), maxText)})
+	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: bounded.Text(op.Mask(message), maxText)})
 }
 
 // Warn logs a warning and adds it to the document of the operation (VnfLcmOpOcc.Warnings), once: a driver that is called
 // again after a crash repeats its warnings. Outside of a phase Warn only logs.
 func (op *Operation) Warn(ctx context.Context, message string) {
-	message = shorten(op.Mask(message), maxText)
+	message = bounded.Text(op.Mask(message), maxText)
 	op.Log.WarnContext(ctx, message)
 	op.warnings.add(message)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/code"
 )
 
@@ -110,7 +111,7 @@ func (p *ProblemDetails) Is(target error) bool {
 
 func newProblem(err error, m *masker) *ProblemDetails {
 	names := paramPaths(err)
-	mask := func(text string) string { return shorten(m.applyExcept(text, names), maxStepText) }
+	mask := func(text string) string { return bounded.Text(m.applyExcept(text, names), maxStepText) }
 	p := &ProblemDetails{Status: http.StatusInternalServerError, Title: "operation failed", Detail: m.applyTo(err)}
 	collectProblem(err, p)
 	slices.Sort(p.Codes)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // VIMChecker is an InfraDriver that checks the connection of a VIM that a client registers or changes.
@@ -87,7 +89,7 @@ func (r VIMRegistry) check(ctx context.Context, info VimConnectionInfo, unchecke
 		return &ParamError{Path: checkedEndpoint, Reason: mask.applyTo(err)}
 	}
 	return eachFault(err, func(fault *ParamError) {
-		fault.Value, fault.Reason = mask.apply(fault.Value), shorten(mask.apply(fault.Reason), maxText)
+		fault.Value, fault.Reason = mask.apply(fault.Value), bounded.Text(mask.apply(fault.Reason), maxText)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -55,19 +56,13 @@ func run(ctx context.Context, data, driver string, args []string, in io.Reader, 
 	if driver == "" {
 		err = h.showVIM(ctx, args[1], out)
 	} else {
-		err = shortened(h.hook(ctx, driver, in, out))
+		err = bounded.Error(h.hook(ctx, driver, in, out), maxError)
 	}
 	return errors.Join(err, h.close())
 }
 
-// shortened bounds the text of an error, which Tacker shows to its clients.
-func shortened(err error) error {
-	const most = 4000
-	if err == nil || len(err.Error()) <= most {
-		return err
-	}
-	return fmt.Errorf("%.*s", most, err.Error())
-}
+// maxError bounds the text of an error, which Tacker shows to its clients.
+const maxError = 4000
 
 // hook runs a hook of the driver for Tacker, and writes its result as JSON.
 func (h *host) hook(ctx context.Context, name string, in io.Reader, out io.Writer) error {

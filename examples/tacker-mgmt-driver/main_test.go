@@ -18,6 +18,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/internal/tackertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
@@ -269,10 +270,10 @@ func TestFaults(t *testing.T) {
 func TestShortened(t *testing.T) {
 	t.Parallel()
 	short := errors.New("no machine")
-	if got := shortened(short); !errors.Is(got, short) {
+	if got := bounded.Error(short, maxError); !errors.Is(got, short) {
 		t.Errorf("a short error became %v", got)
 	}
-	if got := shortened(errors.New(strings.Repeat("x", 5000))); len(got.Error()) != 4000 {
+	if got := bounded.Error(errors.New(strings.Repeat("x", 5000)), maxError); len(got.Error()) != 4000 {
 		t.Errorf("a long error has %d bytes", len(got.Error()))
 	}
 }

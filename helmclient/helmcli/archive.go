@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // maxPacked bounds the size of a packaged chart.
@@ -18,12 +19,12 @@ func readArchive(open func() (io.ReadCloser, error)) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxPacked+1))
+	data, err := bounded.Read(r, maxPacked)
+	if errors.Is(err, bounded.ErrTooLarge) {
+		err = fmt.Errorf("%w: archive: %w", helmclient.ErrInvalidChart, err)
+	}
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, err
-	}
-	if len(data) > maxPacked {
-		return nil, fmt.Errorf("%w: archive: more than %d MiB", helmclient.ErrInvalidChart, maxPacked>>20)
 	}
 	return data, checkArchive(data)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/internal/claims"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // markFailed marks a revision as failed, with a reason. Its helm must have ended.
@@ -123,9 +124,9 @@ func unpack(text string) (map[string]any, error) {
 			return nil, fmt.Errorf("helm: a record: %w", err)
 		}
 	}
-	plain, err := io.ReadAll(io.LimitReader(r, maxOutput+1))
-	if err != nil || len(plain) > maxOutput {
-		return nil, fmt.Errorf("helm: a record of more than %d bytes, or broken: %w", maxOutput, err)
+	plain, err := bounded.Read(r, maxOutput)
+	if err != nil {
+		return nil, fmt.Errorf("helm: a record: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(plain))
 	d.UseNumber()

@@ -3,6 +3,7 @@ package helmcli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // maxValues bounds a values file. Helm stores at most 1 MiB per release, compressed.
@@ -82,14 +84,14 @@ func readValues(open func() (io.ReadCloser, error)) (map[string]any, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	data, err := io.ReadAll(io.LimitReader(r, maxValues+1))
+	data, err := bounded.Read(r, maxValues)
+	if errors.Is(err, bounded.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: %w", helmclient.ErrInvalid, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]any{}
-	if len(data) > maxValues {
-		return nil, fmt.Errorf("%w: more than %d MiB", helmclient.ErrInvalid, maxValues>>20)
-	}
 	if yaml.Unmarshal(data, &out) != nil {
 		return nil, fmt.Errorf("%w: it is no YAML mapping", helmclient.ErrInvalid)
 	}

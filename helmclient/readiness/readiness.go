@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // Related are objects that explain the state of the objects that are waited for.
@@ -163,14 +164,14 @@ func State(o *unstructured.Unstructured) (ready bool, reason string) {
 func message(o *unstructured.Unstructured) string {
 	result, err := status.Compute(o)
 	if err != nil {
-		return shorten(err.Error())
+		return bounded.Text(err.Error(), maxText)
 	}
 	if o.GetKind() == "Pod" && result.Status != status.CurrentStatus {
 		if why := PodReason(o); why != "" {
 			return why
 		}
 	}
-	return shorten(result.Message)
+	return bounded.Text(result.Message, maxText)
 }
 
 // Failed reports whether the status of an object says that it will not become ready, so that waiting longer is useless.
@@ -344,13 +345,5 @@ func sentence(reason, message string) string {
 
 func text(m map[string]any, path ...string) string {
 	s, _, _ := unstructured.NestedString(m, path...)
-	return shorten(s)
-}
-
-// shorten cuts a text of the cluster.
-func shorten(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + " ..."
+	return bounded.Text(s, maxText)
 }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 const (
@@ -78,9 +79,4 @@ func (b *body) count(text []byte) {
 }
 
 // Shorten cuts a server's message to 2 KiB.
-func Shorten(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + " ..."
-}
+func Shorten(text string) string { return bounded.Text(text, maxMessage) }

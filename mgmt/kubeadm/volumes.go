@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/storage"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -83,12 +84,9 @@ func (c *checker) readVolume(name string) (v persistentVolume, err error) {
 		return v, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxManifest+1))
+	text, err := bounded.Read(file, maxManifest)
 	if err != nil {
 		return v, err
-	}
-	if len(text) > maxManifest {
-		return v, fmt.Errorf("is larger than %d bytes", maxManifest)
 	}
 	return parseVolume(text)
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -114,11 +115,8 @@ func readKey(open Open, name string) (key []byte, suffix string, err error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	if key, err = io.ReadAll(io.LimitReader(f, largestKey+1)); err != nil {
+	if key, err = bounded.Read(f, largestKey); err != nil {
 		return nil, "", err
-	}
-	if len(key) > largestKey {
-		return nil, "", errors.New("is larger than 1 MiB: no key of a repository is")
 	}
 	suffix = keyForm(key)
 	if suffix == "" {

@@ -4,10 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -56,11 +55,7 @@ func readFile(open linux.Open, path string) ([]byte, error) {
 		return nil, errors.New(fileFault(err))
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, largestPEM+1))
-	if err == nil && len(content) > largestPEM {
-		err = fmt.Errorf("has more than %d bytes", largestPEM)
-	}
-	return content, err
+	return bounded.Read(f, largestPEM)
 }
 
 // tls checks that clients will accept the certificate of the package.

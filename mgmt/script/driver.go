@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -111,12 +111,9 @@ func readSource(op *vnflcm.Operation, file string) (source, error) {
 		return source{}, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
+	text, err := bounded.Read(f, maxSource)
 	if err != nil {
 		return source{}, err
-	}
-	if len(text) > maxSource {
-		return source{}, fmt.Errorf("is larger than %d bytes", maxSource)
 	}
 	beside, err := fs.ReadDir(op.Package, path.Dir(name))
 	local := map[string]bool{}

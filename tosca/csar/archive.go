@@ -3,13 +3,13 @@ package csar
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -146,18 +146,17 @@ func readDocument(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("csar: %w", err)
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if errors.Is(err, problem.Problem{Code: problem.Changed}) {
+	content, err := bounded.Read(f, limit)
+	switch {
+	case errors.Is(err, problem.Problem{Code: problem.Changed}):
 		return nil, err
-	}
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	if int64(len(content)) > limit {
+	case errors.Is(err, bounded.ErrTooLarge):
 		return nil, problem.Problem{
 			Position: problem.Position{File: name}, Severity: problem.Error,
 			Code: problem.TooLarge, Message: fmt.Sprintf("larger than %d bytes", limit),
 		}
+	case err != nil:
+		return nil, unreadable(name, err)
 	}
 	return content, nil
 }

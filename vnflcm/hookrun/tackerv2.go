@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -55,12 +56,12 @@ const maxTackerV2 = 64 << 20
 // a script. The OperationID is the id of Tacker's operation, so a retry continues. An error is ErrInvalidRequest and
 // names the attribute.
 func FromTackerV2(r io.Reader) (*TackerV2, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxTackerV2+1))
+	text, err := bounded.Read(r, maxTackerV2)
+	if errors.Is(err, bounded.ErrTooLarge) {
+		return nil, &vnflcm.ParamError{Reason: err.Error()}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("hookrun: what Tacker has written: %w", err)
-	}
-	if len(text) > maxTackerV2 {
-		return nil, &vnflcm.ParamError{Reason: fmt.Sprintf("has more than %d bytes", maxTackerV2)}
 	}
 	var said tackerV2
 	if err := json.Unmarshal(text, &said); err != nil {

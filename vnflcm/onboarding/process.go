@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -112,7 +113,7 @@ func rejection(err error) FailureDetails {
 	}
 	refused := slices.DeleteFunc(slices.Clone(faults), func(p problem.Problem) bool { return p.Severity != problem.Error })
 	detail := fmt.Sprintf("The package has %d errors and %d warnings. The first error: %s", len(refused), len(faults)-len(refused), refused[0])
-	return FailureDetails{Title: "The package is not accepted.", Status: http.StatusUnprocessableEntity, Detail: shorten(detail), Faults: bounded(faults, refused)}
+	return FailureDetails{Title: "The package is not accepted.", Status: http.StatusUnprocessableEntity, Detail: bounded.Text(detail, maxText), Faults: shownFaults(faults, refused)}
 }
 
 // Bounds of failure details.
@@ -121,8 +122,8 @@ const (
 	maxText   = 2000 // bytes of a text
 )
 
-// bounded returns the errors and then the other faults, at most maxFaults of them, with short texts.
-func bounded(faults, refused problem.List) problem.List {
+// shownFaults returns the errors and then the other faults, at most maxFaults of them, with short texts.
+func shownFaults(faults, refused problem.List) problem.List {
 	out := slices.Clone(refused)
 	for _, p := range faults {
 		if p.Severity != problem.Error {
@@ -132,16 +133,11 @@ func bounded(faults, refused problem.List) problem.List {
 	out = out[:min(len(out), maxFaults)]
 	for i := range out {
 		p := &out[i]
-		p.File, p.Message, p.Expected, p.Nearest = shorten(p.File), shorten(p.Message), shorten(p.Expected), shorten(p.Nearest)
+		for _, text := range []*string{&p.File, &p.Message, &p.Expected, &p.Nearest} {
+			*text = bounded.Text(*text, maxText)
+		}
 	}
 	return out
-}
-
-func shorten(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return text[:maxText] + "…"
 }
 
 // check opens the package in a file, reads all of it, and returns its description and digest. A package that is not accepted is a

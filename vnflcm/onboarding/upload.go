@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -165,7 +166,7 @@ func failureOf(err error) FailureDetails {
 	case errors.Is(err, ErrNoSpace):
 		status = http.StatusInsufficientStorage
 	}
-	return FailureDetails{Title: "The content was not stored.", Status: status, Detail: shorten(err.Error())}
+	return FailureDetails{Title: "The content was not stored.", Status: status, Detail: bounded.Text(err.Error(), maxText)}
 }
 
 // fail makes a package ERROR and removes its content, if is holds.

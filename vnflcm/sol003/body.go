@@ -50,7 +50,7 @@ func (c *call) readBody(into any, media ...string) (body []byte, err error) {
 		return nil, err
 	}
 	unknown, err := vnflcm.DecodeRequest(body, into)
-	if ignored := bounded(append(unknown, withoutEffect(into)...)); len(ignored) > 0 {
+	if ignored := firstNames(append(unknown, withoutEffect(into)...)); len(ignored) > 0 {
 		c.Logger.WarnContext(c.r.Context(), "attributes without effect in a request", "method", c.r.Method, "resource", c.r.Pattern, "attributes", ignored)
 		c.w.Header().Set("Warning", "299 - "+strconv.QuoteToASCII("without effect: "+strings.Join(ignored, ", "))) // RFC 7234 5.5
 	}
@@ -81,8 +81,8 @@ func withoutEffect(request any) []string {
 	return out
 }
 
-// bounded returns the first of a list of names, each cut to a reasonable length.
-func bounded(names []string) []string {
+// firstNames returns the first of a list of names, each cut to a reasonable length.
+func firstNames(names []string) []string {
 	const most = 20
 	out := slices.Clone(names[:min(most, len(names))])
 	for i, name := range out {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"strings"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -64,7 +64,7 @@ func problemOf(err error) *vnflcm.ProblemDetails {
 	if ok {
 		return &vnflcm.ProblemDetails{Title: http.StatusText(own.status), Status: own.status, Detail: own.detail, Codes: own.codes}
 	}
-	p := vnflcm.Problem(shorten(err))
+	p := vnflcm.Problem(bounded.Error(err, maxDetail))
 	for _, known := range packageStatuses {
 		if errors.Is(err, known.err) {
 			p.Status, p.Title = known.status, http.StatusText(known.status)
@@ -75,33 +75,6 @@ func problemOf(err error) *vnflcm.ProblemDetails {
 
 // maxDetail is the length of the longest detail that is sent.
 const maxDetail = 32 << 10
-
-// shortened is an error with the beginning of its text.
-type shortened struct {
-	err  error
-	text string
-}
-
-func (e *shortened) Error() string { return e.text }
-func (e *shortened) Unwrap() error { return e.err }
-
-// shorten bounds the text of an error. It cuts the text between faults or, if one is too long, between words: half a URL is
-// not recognised as one with a password.
-func shorten(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	if len(text) <= maxDetail {
-		return err
-	}
-	text = text[:maxDetail]
-	end := strings.LastIndexByte(text, '\n')
-	if end < 0 {
-		end = max(strings.LastIndexAny(text, " \t"), 0)
-	}
-	return &shortened{err, text[:end] + "\n… and more"}
-}
 
 // fail answers a request that cannot be served.
 func (o *Options) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -254,7 +255,7 @@ func vimFaults(err error) error {
 		}
 		lines = append(lines, each.Error())
 	}
-	return &statusError{status: http.StatusBadRequest, detail: shorten(errors.New(strings.Join(lines, "\n"))).Error(), codes: vnflcm.Problem(err).Codes}
+	return &statusError{status: http.StatusBadRequest, detail: bounded.Text(strings.Join(lines, "\n"), maxDetail), codes: vnflcm.Problem(err).Codes}
 }
 
 // tackerPath returns the path in Tacker's body of an attribute of a connection.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/internal/admission"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // fault is an error of Helm with its class, and the error of the API server or the network, found by errors.As.
@@ -61,26 +62,13 @@ func classified(err error) bool {
 // maxError bounds the text of an error, in which Helm quotes the API server and the chart.
 const maxError = 16 << 10
 
-// shortError is an error with the beginning of its text.
-type shortError struct {
-	text string
-	err  error
-}
-
-func (e *shortError) Error() string { return e.text }
-func (e *shortError) Unwrap() error { return e.err }
-
 // explain adds the class to an error of Helm, and bounds its text. unknown is the class for an error that does not come
 // from the API server, nil for none.
 func (k *Call) explain(err error, unknown error) error {
 	if err == nil {
 		return nil
 	}
-	err = k.classify(err, unknown)
-	if text := err.Error(); len(text) > maxError {
-		return &shortError{strings.ToValidUTF8(text[:maxError], "") + " ...", err}
-	}
-	return err
+	return bounded.Error(k.classify(err, unknown), maxError)
 }
 
 func (k *Call) classify(err error, unknown error) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // fetchChart reads the chart that a reference names.
@@ -166,7 +167,7 @@ func (c *Client) get(ctx context.Context, where string, a helmclient.Access, lim
 	if err := statusError(where, response.StatusCode); err != nil {
 		return nil, err
 	}
-	text, err := readAll(response.Body, limit)
+	text, err := bounded.Read(response.Body, limit)
 	if err != nil {
 		return nil, unreachable(ctx, fmt.Errorf("%s: %w", where, err))
 	}

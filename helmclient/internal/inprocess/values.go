@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // maxValues bounds the size of a values file: the stored release has to fit into a Secret of 1 MiB.
@@ -87,13 +88,5 @@ func read(open func() (io.ReadCloser, error), limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	return readAll(r, limit)
-}
-
-func readAll(r io.Reader, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("is larger than %d MiB", limit>>20)
-	}
-	return text, err
+	return bounded.Read(r, limit)
 }

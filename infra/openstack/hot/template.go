@@ -1,16 +1,16 @@
 package hot
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
 // Template is a base HOT with all files that it and its nested templates refer to.
@@ -104,13 +104,13 @@ func (t *Template) read(name string) (*file, error) {
 		return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
 	defer f.Close()
-	var text bytes.Buffer
-	if n, err := text.ReadFrom(io.LimitReader(f, maxFile+1)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
-	} else if n > maxFile {
-		return nil, out.fault(nil, "is larger than %d bytes, which Heat does not take", maxFile)
+	out.text, err = bounded.Read(f, maxFile)
+	if errors.Is(err, bounded.ErrTooLarge) {
+		return nil, out.fault(nil, "%v, which Heat does not take", err)
 	}
-	out.text = text.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
 	return out, nil
 }
 

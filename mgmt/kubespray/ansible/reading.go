@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
@@ -184,7 +185,7 @@ func (r *reading) name(text string) string {
 
 // clean removes control characters, which could command a terminal, and bounds the length.
 func clean(text string, limit int) string {
-	text = strings.Map(func(c rune) rune {
+	return bounded.Text(strings.Map(func(c rune) rune {
 		switch {
 		case c == '\n':
 			return c
@@ -194,22 +195,7 @@ func clean(text string, limit int) string {
 			return -1
 		}
 		return c
-	}, text)
-	if len(text) > limit {
-		text = cut(text, limit-len("…")) + "…"
-	}
-	return text
-}
-
-// cut returns the first bytes of text, without splitting a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
+	}, text), limit)
 }
 
 // oneLine joins the lines of text.

@@ -6,13 +6,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -140,12 +140,9 @@ func readCA(open linux.Open, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxCA+1))
+	data, err := bounded.Read(f, maxCA)
 	if err != nil {
 		return nil, err
-	}
-	if len(data) > maxCA {
-		return nil, fmt.Errorf("has more than %d bytes", maxCA)
 	}
 	return caCertificates(data)
 }

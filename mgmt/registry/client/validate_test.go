@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 		"a leaf":          {https(func(c *client.Connection) { c.CertificatePath = "leaf.crt" }), []string{"which is no CA"}},
 		"a key":           {https(func(c *client.Connection) { c.CertificatePath = "key.pem" }), []string{`holds a "PRIVATE KEY"`}},
 		"no certificate":  {https(func(c *client.Connection) { c.CertificatePath = "text" }), []string{"must hold CA certificates in PEM form"}},
-		"a large file":    {https(func(c *client.Connection) { c.CertificatePath = "large" }), []string{"more than 1048576 bytes"}},
+		"a large file":    {https(func(c *client.Connection) { c.CertificatePath = "large" }), []string{"larger than 1048576 bytes"}},
 		"a missing file":  {https(func(c *client.Connection) { c.CertificatePath = "no" }), []string{"the package has no such file"}},
 		"a line break":    {https(func(c *client.Connection) { c.Password = vnflcm.NewSecret("a\nb") }), []string{"no control characters"}},
 		"public registry": {https(func(c *client.Connection) { c.Server = "docker.io" }), []string{"is the public registry"}},

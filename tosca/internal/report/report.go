@@ -4,8 +4,8 @@ package report
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -24,9 +24,7 @@ type Report struct {
 
 // Add adds a problem. A problem without a severity counts as an error.
 func (r *Report) Add(p problem.Problem) {
-	if len(p.Message) > maxMessage {
-		p.Message = strings.ToValidUTF8(p.Message[:maxMessage], "") + "..."
-	}
+	p.Message = bounded.Text(p.Message, maxMessage)
 	kept := &r.warnings
 	if p.Severity != problem.Warning {
 		p.Severity = problem.Error
