@@ -14,6 +14,7 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 )
 
@@ -67,7 +68,7 @@ func New(ctx context.Context, cfg Config) (func(*http.Request) (sol003.Principal
 	}
 	client := *cmp.Or(cfg.Client, http.DefaultClient)
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client.Transport = boundedTransport{client.Transport}
+	client.Transport = answerlimit.Transport{Next: client.Transport, Most: maxKeySet}
 	keys, err := keyfunc.NewDefaultOverrideCtx(ctx, []string{cfg.KeySet}, keyfunc.Override{Client: &client, HTTPTimeout: fetchTime, RateLimitWaitMax: waitRefresh,
 		RefreshErrorHandlerFunc: func(string) func(context.Context, error) { return func(context.Context, error) {} }})
 	if err != nil {
@@ -130,19 +131,4 @@ func texts(claim any) (out []string) {
 		}
 	}
 	return out
-}
-
-// boundedTransport limits the size of a key set.
-type boundedTransport struct{ next http.RoundTripper }
-
-func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := t.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(r)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxKeySet)
-	}
-	return response, err
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/vnfkit/vnfkit/internal/answerlimit"
 )
 
 // maxAnswer bounds an answer of Keystone, in bytes. The requests leave out the service catalog.
@@ -41,7 +43,7 @@ func (c *clock) now() time.Time { return c.there.Add(time.Since(c.here)) }
 func newService(endpoint string, account func() (Account, error), client *http.Client) *service {
 	used := *cmp.Or(client, http.DefaultClient)
 	used.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	used.Transport, used.Timeout = bounded{used.Transport}, askTime
+	used.Transport, used.Timeout = answerlimit.Transport{Next: used.Transport, Most: maxAnswer}, askTime
 	s := &service{endpoint: endpoint, account: account, login: make(chan struct{}, 1),
 		client: &gophercloud.ServiceClient{ProviderClient: &gophercloud.ProviderClient{HTTPClient: used}, Endpoint: endpoint + "/"}}
 	s.login <- struct{}{}
@@ -197,20 +199,4 @@ func plain(err error) error {
 		return fmt.Errorf("%s of tokens is answered with the status %d", unexpected.Method, unexpected.Actual)
 	}
 	return err
-}
-
-// bounded limits the size of answers.
-type bounded struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	next := b.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(r)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
-	}
-	return response, err
 }
