@@ -103,7 +103,7 @@ func (d *treeDownload) attempt(ctx context.Context) error {
 	err := d.host.withSFTP(ctx, d.tree.Root, func(s *sftpSession) error { return d.fetchAll(ctx, s, &wrong) })
 	bySFTP := !errors.Is(err, errNoSFTP)
 	if err == nil || !bySFTP {
-		err = each(len(d.files), sessionWorkers, func(i int) error {
+		err = each(ctx, len(d.files), sessionWorkers, func(i int) error {
 			if f := d.files[i]; f.digest == "" || !bySFTP {
 				return d.fetchFile(ctx, f, &wrong, d.fetchOne)
 			}
@@ -116,7 +116,7 @@ func (d *treeDownload) attempt(ctx context.Context) error {
 // fetchAll fetches, by SFTP, the files whose digests are known.
 func (d *treeDownload) fetchAll(ctx context.Context, s *sftpSession, wrong *faults) error {
 	var one sync.Mutex // of large files only one at a time: each has many requests on their way
-	return each(len(d.files), treeWorkers, func(i int) error {
+	return each(ctx, len(d.files), treeWorkers, func(i int) error {
 		if d.files[i].digest == "" {
 			return nil
 		}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+
+	"github.com/vnfkit/vnfkit/internal/fanout"
 )
 
 // Fan configures concurrent calls for many hosts. The zero value calls all hosts at once and lets each call finish.
@@ -27,47 +28,28 @@ func Each(ctx context.Context, f Fan, hosts []*Host, fn func(context.Context, *H
 // Map is [Each] for calls that return a value. results has one element per host, in the order of hosts, and the zero value for
 // failed hosts.
 func Map[T any](ctx context.Context, f Fan, hosts []*Host, fn func(context.Context, *Host) (T, error)) (results []T, err error) {
-	limit := f.Limit
-	if limit < 1 || limit > len(hosts) {
-		limit = len(hosts)
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	results, failures := make([]T, len(hosts)), make([]error, len(hosts))
-	slots := make(chan struct{}, limit)
-	var running sync.WaitGroup
-	for i, h := range hosts {
-		if !acquire(ctx, slots) {
-			failures[i] = &HostError{Host: h.Name(), Err: context.Cause(ctx)}
-			continue
+	results, failures, called := make([]T, len(hosts)), make([]error, len(hosts)), make([]bool, len(hosts))
+	_ = fanout.Each(ctx, len(hosts), f.Limit, func(i int) error { // failures has the errors
+		called[i] = true
+		result, err := fn(ctx, hosts[i])
+		if err == nil {
+			results[i] = result
+			return nil
 		}
-		running.Go(func() {
-			defer func() { <-slots }()
-			result, err := fn(ctx, h)
-			if err == nil {
-				results[i] = result
-				return
-			}
-			failures[i] = named(h, err)
-			if f.FailFast {
-				cancel(fmt.Errorf("%w: %s has failed", ErrAbandoned, h.Name()))
-			}
-		})
+		failures[i] = named(hosts[i], err)
+		if f.FailFast {
+			cancel(fmt.Errorf("%w: %s has failed", ErrAbandoned, hosts[i].Name()))
+		}
+		return nil
+	})
+	for i, h := range hosts {
+		if !called[i] {
+			failures[i] = &HostError{Host: h.Name(), Err: context.Cause(ctx)}
+		}
 	}
-	running.Wait()
 	return results, errors.Join(failures...)
-}
-
-func acquire(ctx context.Context, slots chan struct{}) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // named returns err as a *HostError.

@@ -129,7 +129,7 @@ func (u *treeUpload) same(ctx context.Context, alike map[string]*treeFile) (map[
 		return nil, u.host.fail(ErrClosed)
 	}
 	here := make([]string, len(names))
-	err := each(len(names), 4, func(i int) (err error) {
+	err := each(ctx, len(names), 4, func(i int) (err error) {
 		here[i], err = u.digest(ctx, alike[names[i]])
 		return err
 	})
@@ -163,7 +163,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	if _, ok := s.HasExtension("posix-rename@openssh.com"); !ok {
 		return errNoSFTP // the server has no atomic rename
 	}
-	if err := u.makeDirs(s); err != nil {
+	if err := u.makeDirs(ctx, s); err != nil {
 		return err
 	}
 	sent := int64(0)
@@ -176,7 +176,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 	var wrong faults
 	var one sync.Mutex // sends one large file at a time, because each has many outstanding requests
 	buffers := sync.Pool{New: func() any { return new(bytes.Buffer) }}
-	err := each(len(u.send), treeWorkers, func(i int) error {
+	err := each(ctx, len(u.send), treeWorkers, func(i int) error {
 		f := u.send[i]
 		if f.sent {
 			return nil
@@ -206,7 +206,7 @@ func (u *treeUpload) gather(ctx context.Context, s *sftpSession) error {
 }
 
 // makeDirs creates the missing directories, concurrently for each depth.
-func (u *treeUpload) makeDirs(s *sftpSession) error {
+func (u *treeUpload) makeDirs(ctx context.Context, s *sftpSession) error {
 	levels := map[int][]*treeDir{}
 	deepest := 0
 	for _, d := range u.dirs {
@@ -218,7 +218,7 @@ func (u *treeUpload) makeDirs(s *sftpSession) error {
 	}
 	for depth := range deepest + 1 {
 		level := levels[depth]
-		err := each(len(level), inFlight, func(i int) error { return u.makeDir(s, level[i]) })
+		err := each(ctx, len(level), inFlight, func(i int) error { return u.makeDir(s, level[i]) })
 		if err != nil {
 			return err
 		}

@@ -34,14 +34,16 @@ func (p *Pool) startup(ctx context.Context, addr string) (release func(), err er
 			delete(p.servers, addr)
 		}
 	}
-	if !acquire(ctx, s.slots) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() {
+			<-s.slots
+			leave()
+		}, nil
+	case <-ctx.Done():
 		leave()
 		return nil, context.Cause(ctx)
 	}
-	return func() {
-		<-s.slots
-		leave()
-	}, nil
 }
 
 // crowded reports whether several connections to an address are being set up.

@@ -1,11 +1,14 @@
 package sshexec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/vnfkit/vnfkit/internal/fanout"
 )
 
 // Tree says which directory on the host is meant.
@@ -71,34 +74,22 @@ func (f *faults) join() error {
 	return errors.Join(f.named...)
 }
 
-// each calls fn for the numbers below n, several at once. If a call returns an error, no further calls begin, and each
-// waits for the running ones.
-func each(n, workers int, fn func(int) error) error {
-	var mu sync.Mutex
-	var failed error
-	next := 0
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next - 1, next <= n && failed == nil
+// each calls fn for the numbers below n, several at once, until a call fails or ctx ends, and waits for the running calls.
+// It returns the first error.
+func each(ctx context.Context, n, workers int, fn func(int) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err := fanout.Each(ctx, n, workers, func(i int) error {
+		err := fn(i)
+		if err != nil {
+			stop(err)
+		}
+		return err
+	})
+	if err == nil {
+		return nil
 	}
-	var running sync.WaitGroup
-	for range min(n, workers) {
-		running.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				if err := fn(i); err != nil {
-					mu.Lock()
-					if failed == nil {
-						failed = err
-					}
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	running.Wait()
-	return failed
+	return context.Cause(ctx)
 }
 
 // plain reports whether programs that print one name per line print this one as

@@ -26,7 +26,7 @@ func (u *treeUpload) oneByOne(ctx context.Context) error {
 		d.made = true
 	}
 	var wrong faults
-	err := each(len(u.send), sessionWorkers, func(i int) error {
+	err := each(ctx, len(u.send), sessionWorkers, func(i int) error {
 		f := u.send[i]
 		if f.placed {
 			return nil

@@ -162,7 +162,7 @@ func (u *treeUpload) attempt(ctx context.Context) error {
 		err = u.compare(ctx)
 	}
 	if err == nil {
-		err = u.host.withSFTP(ctx, u.tree.Root, func(s *sftpSession) error { return u.moveIntoPlace(s) })
+		err = u.host.withSFTP(ctx, u.tree.Root, func(s *sftpSession) error { return u.moveIntoPlace(ctx, s) })
 	}
 	return u.host.during("upload tree", u.tree.Path, err)
 }
@@ -208,9 +208,9 @@ func (u *treeUpload) compare(ctx context.Context) error {
 }
 
 // moveIntoPlace renames the staged files to their final names.
-func (u *treeUpload) moveIntoPlace(s *sftpSession) error {
+func (u *treeUpload) moveIntoPlace(ctx context.Context, s *sftpSession) error {
 	var wrong faults
-	err := each(len(u.send), inFlight, func(i int) error {
+	err := each(ctx, len(u.send), inFlight, func(i int) error {
 		f := u.send[i]
 		if f.placed {
 			return nil

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/fanout"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -259,26 +260,7 @@ func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 // their errors in the order of the items. A panic of fn is the error ErrProgramming of its item. Once ctx has ended no further item is
 // started.
 func Each[E any](ctx context.Context, limit int, items []E, fn func(context.Context, E) error) error {
-	if limit < 1 {
-		limit = max(1, len(items))
-	}
-	errs := make([]error, len(items))
-	slots := make(chan struct{}, limit)
-	var wg sync.WaitGroup
-	for i, item := range items {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if err := context.Cause(ctx); err != nil {
-			errs[i] = err
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = recovered(func() error { return fn(ctx, item) })
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return fanout.Each(ctx, len(items), limit, func(i int) error {
+		return recovered(func() error { return fn(ctx, items[i]) })
+	})
 }

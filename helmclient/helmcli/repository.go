@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/fanout"
 )
 
 // repository is a repository that every master must have.
@@ -177,16 +178,11 @@ func (m *master) removeRepository(ctx context.Context, name string) error {
 
 // everywhere calls act for all masters concurrently, and joins their errors.
 func (c *Client) everywhere(ctx context.Context, act func(m *master) error) error {
-	failed := make([]error, len(c.masters))
-	var all sync.WaitGroup
-	for i, m := range c.masters {
-		all.Go(func() { failed[i] = act(m) })
-	}
-	all.Wait()
+	err := fanout.Each(ctx, len(c.masters), 0, func(i int) error { return act(c.masters[i]) })
 	if ctx.Err() != nil {
-		return errors.Join(append(failed, context.Cause(ctx))...)
+		return errors.Join(err, context.Cause(ctx))
 	}
-	return errors.Join(failed...)
+	return err
 }
 
 // somewhere calls act for all masters concurrently. Masters that cannot be reached are ignored if one can be reached.

@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
 
+	"github.com/vnfkit/vnfkit/internal/fanout"
 	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
@@ -116,23 +116,15 @@ func (s *sender) send(ctx context.Context, changes []vnflcm.ChangeEntry) bool {
 		}
 		inOrder[id] = append(inOrder[id], c)
 	}
-	var wg sync.WaitGroup
-	var cut atomic.Bool
-	room := make(chan struct{}, perSubscriber)
-	for _, list := range inOrder {
-		room <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-room }()
-			for _, c := range list {
-				if !s.deliver(ctx, c) {
-					cut.Store(true)
-					return
-				}
+	lists := slices.Collect(maps.Values(inOrder))
+	return fanout.Each(ctx, len(lists), perSubscriber, func(i int) error {
+		for _, c := range lists[i] {
+			if !s.deliver(ctx, c) {
+				return context.Cause(ctx)
 			}
-		})
-	}
-	wg.Wait()
-	return !cut.Load()
+		}
+		return nil
+	}) == nil
 }
 
 // deliver sends a notification until the subscriber accepts or refuses it, or until it is too old. It returns false if

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/vnfkit/vnfkit/internal/fanout"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
@@ -106,16 +106,5 @@ func (c *Client) list(ctx context.Context, gvk schema.GroupVersionKind, namespac
 
 // each calls do for all, some at once, and joins the errors.
 func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i int, item T) error) error {
-	errs := make([]error, len(all))
-	slots := make(chan struct{}, parallel)
-	var group sync.WaitGroup
-	for i, item := range all {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(ctx, i, item)
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
+	return fanout.Each(ctx, len(all), parallel, func(i int) error { return do(ctx, i, all[i]) })
 }
