@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -83,8 +84,7 @@ func (m Machine) cloudInitStatus(ctx context.Context, options ...string) (string
 			lines = append(lines, line)
 		}
 	}
-	status := strings.Join(lines, "; ")
-	return strings.ToValidUTF8(status[:min(len(status), maxCloudInitStatus)], ""), err
+	return bounded.Text(strings.Join(lines, "; "), maxCloudInitStatus), err
 }
 
 // hostsSetting reads whether cloud-init manages /etc/hosts, from the setting with the lowest to the one with the

@@ -9,6 +9,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 const (
@@ -42,10 +44,8 @@ func (s *Store) sendNotices() {
 		ctx, cancel := context.WithTimeout(s.open, noticeTimeout)
 		_, _ = s.pool.Exec(ctx, `SELECT pg_notify('`+channel+`', '')`)
 		cancel()
-		select {
-		case <-s.open.Done():
+		if retry.Pause(s.open, noticeEvery) != nil {
 			return
-		case <-time.After(noticeEvery):
 		}
 	}
 }
