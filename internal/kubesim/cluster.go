@@ -1,9 +1,7 @@
 package kubesim
 
 import (
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -140,10 +138,4 @@ func (w *World) reach(endpoint string) (*cluster, error) {
 		return nil, errors.New("etcdserver: request timed out")
 	}
 	return c, nil
-}
-
-func randomHex(n int) string {
-	b := make([]byte, n)
-	_, _ = rand.Read(b)
-	return hex.EncodeToString(b)
 }

@@ -77,7 +77,7 @@ func (c *Client) Run(ctx context.Context) error {
 	case "version":
 		return c.version(args[1:])
 	case "load":
-		return c.load(ctx, args[1:])
+		return c.load(args[1:])
 	case "run":
 		return c.run(args[1:])
 	case "image", "container":

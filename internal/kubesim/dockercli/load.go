@@ -1,7 +1,6 @@
 package dockercli
 
 import (
-	"context"
 	"errors"
 
 	"github.com/spf13/pflag"
@@ -11,7 +10,7 @@ import (
 )
 
 // load reads an archive of "docker save" from standard input, and tells what it has loaded.
-func (c *Client) load(ctx context.Context, args []string) error {
+func (c *Client) load(args []string) error {
 	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.BoolP("quiet", "q", false, "") })
 	if err != nil {
 		return err
@@ -19,7 +18,7 @@ func (c *Client) load(ctx context.Context, args []string) error {
 	if len(rest) > 0 {
 		return program.Unexpected(rest)
 	}
-	images, err := docker.Load(ctx, c.FS, c.Stdin)
+	images, err := docker.Load(c.FS, c.Stdin)
 	if err != nil {
 		return err
 	}
