@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -16,11 +15,10 @@ const (
 	orphan     = "orphan"
 )
 
-// deleteOptions are those of meta/v1, in the body or in the query.
+// deleteOptions are those of meta/v1, in the body.
 type deleteOptions struct {
 	GracePeriodSeconds *int   `json:"gracePeriodSeconds"`
 	PropagationPolicy  string `json:"propagationPolicy"`
-	OrphanDependents   *bool  `json:"orphanDependents"`
 }
 
 func (q *request) deleteOptions() (o deleteOptions, err error) {
@@ -28,20 +26,6 @@ func (q *request) deleteOptions() (o deleteOptions, err error) {
 		if err := json.Unmarshal(q.body, &o); err != nil {
 			return o, apiFault(http.StatusBadRequest, "BadRequest", "%v", err)
 		}
-	}
-	if policy := q.http.URL.Query().Get("propagationPolicy"); policy != "" {
-		o.PropagationPolicy = policy
-	}
-	if text := q.http.URL.Query().Get("gracePeriodSeconds"); text != "" {
-		if err := json.Unmarshal([]byte(text), &o.GracePeriodSeconds); err != nil {
-			return o, apiFault(http.StatusBadRequest, "BadRequest", "%v", err)
-		}
-	}
-	if o.OrphanDependents != nil && *o.OrphanDependents {
-		o.PropagationPolicy = "Orphan"
-	}
-	if !slices.Contains([]string{"", "Background", "Foreground", "Orphan"}, o.PropagationPolicy) {
-		return o, q.invalid("propagationPolicy: Unsupported value: \"" + o.PropagationPolicy + "\"")
 	}
 	return o, nil
 }

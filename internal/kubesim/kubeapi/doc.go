@@ -17,6 +17,8 @@
 // Admission webhooks that cannot be reached refuse requests; a webhook that can be reached allows all. Quotas count objects. An aggregated
 // API has no resources; without an endpoint it is not available, so that no namespace can be deleted.
 //
+// Of values it checks only what drivers rely on: selectors, containers with an image, immutable fields.
+//
 // It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, the answers of admission
 // webhooks, JSON patches, protobuf, pages of lists, changes of a status by clients, resources that pods ask for,
 // priorities, affinity to other pods, probes and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.

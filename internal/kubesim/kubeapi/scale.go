@@ -17,7 +17,7 @@ func (q *request) subresource() (any, error) {
 	case q.path.sub == "scale" && q.c.scaleOf(q.path.kind) != nil && method != http.MethodPost && method != http.MethodDelete:
 		return q.scale(o, q.c.scaleOf(q.path.kind))
 	case q.path.sub == "log" && q.path.kind.Kind == "Pod" && method == http.MethodGet:
-		return q.log(o)
+		return q.log(o), nil
 	case method != http.MethodPost:
 		return nil, apiFault(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	}
@@ -111,7 +111,7 @@ func setDefault(o Object, name string, value any) {
 }
 
 // defaults sets the defaults of a real API server that clients or the controllers here read.
-func (q *request) defaults(old, o Object) error {
+func (q *request) defaults(old, o Object) {
 	kind := q.path.kind.Kind
 	if path := templated[kind]; path != nil && !q.path.kind.custom() {
 		template, _ := at(o, path...).(Object)
@@ -147,14 +147,13 @@ func (q *request) defaults(old, o Object) error {
 	case kind == "Job":
 		q.defaultJob(o, spec)
 	case kind == "Service":
-		return q.defaultService(old, spec)
+		q.defaultService(old, spec)
 	case kind == "PersistentVolumeClaim":
 		setDefault(spec, "volumeMode", "Filesystem")
 		if old == nil {
 			o["status"] = Object{"phase": "Pending"}
 		}
 	}
-	return nil
 }
 
 func sortedNames(o Object) []string { return slices.Sorted(maps.Keys(o)) }

@@ -3,14 +3,12 @@ package kubeapi
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
 )
 
 // defaultService gives a Service its address and its ports. It uses the first 65000 addresses of kubeadm's range,
 // 10.96.0.0/12.
-func (q *request) defaultService(old, spec Object) error {
+func (q *request) defaultService(old, spec Object) {
 	setDefault(spec, "type", "ClusterIP")
 	for _, item := range list(spec, "ports") {
 		port, _ := item.(Object)
@@ -23,12 +21,10 @@ func (q *request) defaultService(old, spec Object) error {
 			}
 		case outside(spec):
 			q.keepNodePort(old, port)
-		case outside(at(old, "spec")) && reflect.DeepEqual(plain(port["nodePort"]), nodePortOf(old, port)):
-			delete(port, "nodePort")
 		}
 	}
 	if Text(spec, "type") == "ExternalName" {
-		return nil
+		return
 	}
 	was := Text(old, "spec", "clusterIP")
 	switch is := Text(spec, "clusterIP"); {
@@ -38,13 +34,8 @@ func (q *request) defaultService(old, spec Object) error {
 		q.c.Addresses++
 		n := q.c.Addresses + 20
 		spec["clusterIP"] = fmt.Sprintf("10.96.%d.%d", n/250, n%250+1)
-	case was != "" && is != was && Text(old, "spec", "type") != "ExternalName":
-		return q.invalid(fmt.Sprintf("spec.clusterIPs[0]: Invalid value: [%q]: may not change once set", is))
-	case was == "" && is != "None" && !strings.HasPrefix(is, "10."):
-		return q.invalid(fmt.Sprintf("spec.clusterIPs: Invalid value: [%q]: failed to allocate IP %s: the provided IP is not in the valid range", is, is))
 	}
 	spec["clusterIPs"] = []any{spec["clusterIP"]}
-	return nil
 }
 
 // outside reports whether a Service has ports at all nodes.

@@ -16,56 +16,24 @@ var (
 	claimKind  = Kind{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true}
 )
 
-// checkVolume finds faults for which the API server refuses a persistent volume. A new one is Pending until the
-// controller has processed it.
+// checkVolume refuses a change of the place of the data of a persistent volume. A new one is Pending until the controller has
+// processed it.
 func (q *request) checkVolume(old, o Object) {
-	spec, _ := at(o, "spec").(Object)
-	source := sourceOf(spec)
-	if len(list(spec, "accessModes")) == 0 {
-		q.fault("spec.accessModes: Required value")
-	}
-	if Text(spec, "capacity", "storage") == "" {
-		q.fault("spec.capacity: Required value")
-	}
-	if source == "" {
-		q.fault("spec: Required value: must specify a volume type")
-	}
-	if source == "local" && at(spec, "nodeAffinity", "required") == nil {
-		q.fault("spec.nodeAffinity: Required value: Local volume requires node affinity")
-	}
-	if source == "nfs" && (Text(spec, "nfs", "server") == "" || !strings.HasPrefix(Text(spec, "nfs", "path"), "/")) {
-		q.fault("spec.nfs: Required value: server, and an absolute path")
-	}
 	if old == nil {
 		inner(o, "status")["phase"] = "Pending"
-	} else if !reflect.DeepEqual(at(old, "spec", source), plain(spec[source])) {
-		q.fault("spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation")
+		return
 	}
+	q.fixed(old, o, "spec", sourceOf(o["spec"]))
 }
 
 // sourceOf is the field of the spec of a persistent volume that says where its data are, such as nfs; "" if the volume has no source.
-func sourceOf(spec Object) string {
+func sourceOf(spec any) string {
 	for field := range reflect.TypeFor[corev1.PersistentVolumeSource]().Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); spec[name] != nil {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); at(spec, name) != nil {
 			return name
 		}
 	}
 	return ""
-}
-
-// checkAttachment finds faults for which the API server refuses a VolumeAttachment. No controller attaches or detaches here.
-func (q *request) checkAttachment(old, o Object) {
-	for _, name := range []string{"attacher", "nodeName"} {
-		if Text(o, "spec", name) == "" {
-			q.fault("spec.%s: Required value", name)
-		}
-	}
-	if (at(o, "spec", "source", "persistentVolumeName") == nil) == (at(o, "spec", "source", "inlineVolumeSpec") == nil) {
-		q.fault("spec.source: Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName")
-	}
-	if old != nil && !reflect.DeepEqual(plain(old["spec"]), plain(o["spec"])) {
-		q.fault("spec: Invalid value: field is immutable")
-	}
 }
 
 // objects returns all objects of a kind, by key. A caller that changes one must store it.

@@ -87,9 +87,7 @@ func (q *request) write(old, o Object) (any, error) {
 	if q.path.kind.Kind != "Pod" || old != nil || q.dry {
 		q.keepStatus(old, o)
 	}
-	if err := q.defaults(old, o); err != nil {
-		return nil, err
-	}
+	q.defaults(old, o)
 	operation := "UPDATE"
 	if old == nil {
 		operation = "CREATE"
