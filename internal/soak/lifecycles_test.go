@@ -66,6 +66,7 @@ var lifecycles = []lifecycle{
 		}, "", "PrivateRegistryVDU"},
 	{"CNF", "cnf", "instantiate_manifests.json", unchanged, sandbox.Config{}, nil, "web_aspect", "web"},
 	{"CNF of a chart", "cnf", "instantiate_chart.json", unchanged, sandbox.Config{}, nil, "web_aspect", "web"},
+	{"CNF of MCIOPs", "cnf-mciop", "instantiate.json", unchanged, sandbox.Config{}, nil, "web_aspect", "web_vdu"},
 }
 
 func unchanged(*vnflcm.InstantiateVnfRequest) {}

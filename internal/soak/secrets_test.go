@@ -33,7 +33,8 @@ var secretParams = map[string]string{
 		"external_lb_param":{"ssh_password":"` + planted + `"},"ansible":{"vault_password":"` + planted + `"}}}`,
 	"private-registry": `{"private_registry_installation_param":{"ssh_password":"` + planted + `","server_name":"registry.example.org","tls":{},
 		"users":[{"username":"robot","password":"` + planted + `"}],"proxy":{"http_proxy":"http://u:` + planted + `@p:3128"}}}`,
-	"cnf": `{"helm_parameters":{"password":"` + planted + `"}}`,
+	"cnf":       `{"helm_parameters":{"password":"` + planted + `"}}`,
+	"cnf-mciop": `{"mciop_values":{"web":{"password":"` + planted + `","list":[{"key":"` + planted + `"}]}}}`,
 }
 
 // TestSecrets plants secrets in requests, collects those that drivers and machines generate (credentials of VIM entries, join tokens,
