@@ -181,9 +181,13 @@ func (f *vduFinder) indexes(meets func(workload) bool) (out []int) {
 }
 
 func (f *vduFinder) findMapped(v tosca.VDU, m vduMapping) {
-	found := f.indexes(func(w workload) bool { return w.Kind == m.Kind && w.Name == m.Name })
-	if len(found) == 0 {
+	isMapped := func(w workload) bool { return w.Kind == m.Kind && w.Name == m.Name }
+	found := f.indexes(isMapped)
+	switch {
+	case !slices.ContainsFunc(f.all, isMapped):
 		f.faults.add("vdu_mapping."+v.ID, m.Kind+" "+m.Name, "is not made by the charts or manifests: "+f.names(f.all))
+	case len(found) == 0:
+		f.doubt(v.ID, fmt.Sprintf("VDU %s has no workload: %s %s is that of another VDU in vdu_mapping", v.ID, m.Kind, m.Name))
 	}
 	for _, i := range found {
 		f.take(i, v.ID, rankNamed)
@@ -193,7 +197,7 @@ func (f *vduFinder) findMapped(v tosca.VDU, m vduMapping) {
 func (f *vduFinder) findIdentified(v tosca.VDU) {
 	path, value := "vdu_mapping."+v.ID, v.MCIO.Type+" "+v.MCIO.Name
 	isKind := func(w workload) bool {
-		return (v.MCIO.Type == "" || strings.EqualFold(v.MCIO.Type, w.Kind)) && f.mayBeOf(w, v.ID)
+		return (strings.EqualFold(v.MCIO.Type, w.Kind) || v.MCIO.Type == "" && w.runsPods()) && f.mayBeOf(w, v.ID)
 	}
 	for _, r := range rules {
 		found := f.indexes(func(w workload) bool { return isKind(w) && r.shows(w, v.MCIO.Name) })

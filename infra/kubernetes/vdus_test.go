@@ -72,6 +72,34 @@ func (l *lab) found() (out []string) {
 	return out
 }
 
+// instantiated instantiates the flavour simple.
+func (l *lab) instantiated(params string) *vnflcm.VnfLcmOpOcc {
+	l.t.Helper()
+	id, err := l.Instantiate(l.t.Context(), l.id, l.request("simple", params))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	op, err := l.Wait(l.t.Context(), id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return op
+}
+
+// TestVDUsOfOneWorkload: a workload that vdu_mapping has twice is that of the first VDU.
+func TestVDUsOfOneWorkload(t *testing.T) {
+	t.Parallel()
+	l := newLabOf(t, kubernetes.VimTypeV1, cnfd(podVDU("a", "name: A")+podVDU("b", "name: B"),
+		map[string][]byte{"core.tgz": chart("core", templateOf("Deployment", "x", "")).pack(t)}))
+	op := l.instantiated(fmt.Sprintf(coreRelease, `, "vdu_mapping": {"a": {"kind": "Deployment", "name": "x"}, "b": {"kind": "Deployment", "name": "x"}}`))
+	if diff := cmp.Diff([]string{"a: x"}, l.found()); diff != "" {
+		t.Errorf("VNFCs:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"VDU b has no workload: Deployment x is that of another VDU in vdu_mapping"}, op.Warnings); diff != "" {
+		t.Errorf("warnings:\n%s", diff)
+	}
+}
+
 // TestVDUsOfCharts finds the VDUs of workloads of ordinary charts.
 func TestVDUsOfCharts(t *testing.T) {
 	t.Parallel()
@@ -122,14 +150,7 @@ func TestVDUsOfCharts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLabOf(t, kubernetes.VimTypeV1, cnfd(c.vdus, map[string][]byte{"core.tgz": chart("core", c.templates...).pack(t)}))
-			id, err := l.Instantiate(t.Context(), l.id, l.request("simple", fmt.Sprintf(coreRelease, "")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			op, err := l.Wait(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			op := l.instantiated(fmt.Sprintf(coreRelease, ""))
 			if diff := cmp.Diff(c.want, l.found()); diff != "" {
 				t.Errorf("VNFCs:\n%s", diff)
 			}
@@ -239,5 +260,41 @@ func TestAdoptedVDUs(t *testing.T) {
 	l.must(op, err)
 	if diff := cmp.Diff([]string{"amf: core-amf", "smf: x"}, l.found()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestVDUsOfRepository: a chart that is pulled is checked by the first step of the operation, which can be rolled back.
+func TestVDUsOfRepository(t *testing.T) {
+	t.Parallel()
+	l, charts := newLab(t, kubernetes.VimTypeV1), serve(t)
+	charts.publish(t, "0.1.0", "")
+	id, err := l.Instantiate(t.Context(), l.id, l.request("simple", strings.Replace(charts.params(), `"web-r"`, `"web"`, 1)))
+	err = l.fails(id, err)
+	if want := "check-workloads: nothing was made: additionalParams.vdu_mapping.WEB"; !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Deployment default/web-r") {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if made := l.objects("default", workloads...); len(made) > 0 {
+		t.Errorf("made: %v", made)
+	}
+	if err := l.Rollback(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if op, err := l.Wait(t.Context(), id); op == nil || op.OperationState != vnflcm.RolledBack {
+		t.Errorf("%+v %v", op, err)
+	}
+}
+
+// TestVDUsOfLookups: a chart that only a cluster can render is not refused. Its workloads are found when it is installed.
+func TestVDUsOfLookups(t *testing.T) {
+	t.Parallel()
+	const asks = `{{ if not (lookup "v1" "Namespace" "" "default") }}{{ fail "no cluster" }}{{ end }}` + "\n"
+	l := newLabOf(t, kubernetes.VimTypeV1, cnfd(podVDU("amf", "name: Access")+podVDU("smf", "name: Session"), map[string][]byte{
+		"core.tgz": chart("core", asks+templateOf("Deployment", "{{ .Release.Name }}-amf", "")).pack(t)}))
+	op := l.instantiated(fmt.Sprintf(coreRelease, `, "vdu_mapping": {"smf": {"kind": "Deployment", "name": "none"}}`))
+	if diff := cmp.Diff([]string{"amf: core-amf"}, l.found()); diff != "" {
+		t.Errorf("VNFCs:\n%s", diff)
+	}
+	if len(op.Warnings) != 1 || !strings.Contains(op.Warnings[0], "vdu_mapping.smf") {
+		t.Errorf("warnings: %q", op.Warnings)
 	}
 }
