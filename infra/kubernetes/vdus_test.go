@@ -298,3 +298,34 @@ func TestVDUsOfLookups(t *testing.T) {
 		t.Errorf("warnings: %q", op.Warnings)
 	}
 }
+
+// TestScalingOfAmbiguousVDUs: a VDU with several workloads of one rule cannot be scaled by a workload; one that a name shows can.
+func TestScalingOfAmbiguousVDUs(t *testing.T) {
+	t.Parallel()
+	const of = "app.kubernetes.io/component: db"
+	for name, c := range map[string]struct {
+		templates []string
+		want      string
+	}{
+		"two with the label":        {[]string{templateOf("Deployment", "a", of), templateOf("Deployment", "b", of)}, "VDU DB is neither counted by a value of a chart"},
+		"one with the name besides": {[]string{templateOf("Deployment", "a", of), templateOf("Deployment", "db", of)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, kubernetes.VimTypeV1)
+			l.files["core.tgz"] = &fstest.MapFile{Data: chart("core", append(c.templates, templateOf("Deployment", "web", ""))...).pack(t)}
+			l.instantiated(fmt.Sprintf(coreRelease, ""))
+			op, err := l.Scale(t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "dbs"})
+			if c.want == "" {
+				l.must(op, err)
+				if n := l.replicas("shop", "deployments", "db"); n != 2 {
+					t.Errorf("%d replicas", n)
+				}
+				return
+			}
+			if text := fmt.Sprint(err); !strings.Contains(text, c.want) || !strings.Contains(text, "Deployment shop/a, Deployment shop/b") {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
