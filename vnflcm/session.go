@@ -201,8 +201,12 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 }
 
 // driverParams returns the additionalParams of the request merged over those of the instantiation, without those that the Manager reads.
+// Those of the instantiation itself are not merged: null can be a value, such as one for a chart.
 func (op *Operation) driverParams() (Params, error) {
 	given := op.RequestParams()
+	if op.Instantiate != nil {
+		return given, nil
+	}
 	if op.Terminate != nil {
 		own, err := NewParams(map[string]any{withCNFs: nil})
 		if err != nil {
