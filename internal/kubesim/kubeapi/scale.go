@@ -143,7 +143,7 @@ func (q *request) defaults(old, o Object) {
 		setDefault(spec, "replicas", 1)
 		q.defaultStrategy(spec)
 	case kind == "DaemonSet":
-		setDefault(spec, "updateStrategy", Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxSurge": 0, "maxUnavailable": 1}})
+		q.defaultStrategy(spec)
 	case kind == "Job":
 		q.defaultJob(o, spec)
 	case kind == "Service":
@@ -167,6 +167,14 @@ func (q *request) defaultStrategy(spec Object) {
 			rolling := inner(strategy, "rollingUpdate")
 			setDefault(rolling, "maxSurge", "25%")
 			setDefault(rolling, "maxUnavailable", "25%")
+		}
+	case "DaemonSet":
+		strategy := inner(spec, "updateStrategy")
+		setDefault(strategy, "type", "RollingUpdate")
+		if strategy["type"] == "RollingUpdate" {
+			rolling := inner(strategy, "rollingUpdate")
+			setDefault(rolling, "maxSurge", 0)
+			setDefault(rolling, "maxUnavailable", 1)
 		}
 	case "StatefulSet":
 		strategy := inner(spec, "updateStrategy")
