@@ -1,0 +1,311 @@
+package kubernetes_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"text/tabwriter"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/internal/chartcases"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// TestChartsOfOthers takes every chart below the folder VNFKIT_CHARTS, a directory or an archive, through a life with its default
+// values on the simulated cluster. A chart that Helm alone installs there must be instantiated, scaled by its first workload, and
+// removed.
+func TestChartsOfOthers(t *testing.T) {
+	t.Parallel()
+	root := os.Getenv("VNFKIT_CHARTS")
+	if root == "" {
+		t.Skip("VNFKIT_CHARTS is not set: no folder of charts of others")
+	}
+	table := &chartTable{}
+	t.Run("charts", func(t *testing.T) {
+		for _, name := range chartsBelow(t, root) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				row := lifeOfOther(t, filepath.Join(root, name))
+				table.add(name, row)
+				if row.fault() {
+					t.Errorf("%+v", row)
+				}
+			})
+		}
+	})
+	t.Log(table)
+}
+
+// chartsBelow finds charts, but not those in charts.
+func chartsBelow(t *testing.T, root string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, ".tgz") && !entry.IsDir() {
+			names = append(names, name)
+		}
+		if _, err := os.Stat(filepath.Join(path, "Chart.yaml")); err == nil && entry.IsDir() {
+			names = append(names, name)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no charts in VNFKIT_CHARTS=%s: %v", root, err)
+	}
+	return names
+}
+
+// chartRow is what became of a chart: errors, and the workload that was scaled.
+type chartRow struct {
+	helm, instantiate, scale, terminate error
+	workload                            string
+}
+
+// fault reports whether a chart that Helm installs has not had its life.
+func (r chartRow) fault() bool {
+	return errors.Is(r.helm, errUnread) || r.helm == nil && errors.Join(r.instantiate, r.scale, r.terminate) != nil
+}
+
+type chartTable struct {
+	mu   sync.Mutex
+	rows map[string]chartRow
+}
+
+func (c *chartTable) add(name string, row chartRow) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rows == nil {
+		c.rows = map[string]chartRow{}
+	}
+	c.rows[name] = row
+}
+
+// String is the table with a line for each chart.
+func (c *chartTable) String() string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 8, 2, ' ', 0)
+	short := func(err error) string {
+		if err == nil {
+			return "yes"
+		}
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return "no: " + text[:min(len(text), 160)]
+	}
+	helm, whole := 0, 0
+	fmt.Fprintln(w, "\nchart\tscaled workload\tinstalled by Helm\tinstantiated\tscaled\tremoved")
+	for _, name := range slices.Sorted(maps.Keys(c.rows)) {
+		r := c.rows[name]
+		if r.helm != nil {
+			fmt.Fprintf(w, "%s\t\t%s\n", name, short(r.helm))
+			continue
+		}
+		if helm++; !r.fault() {
+			whole++
+		}
+		fmt.Fprintf(w, "%s\t%s\tyes\t%s\t%s\t%s\n", name, cmp.Or(r.workload, "none"), short(r.instantiate), short(r.scale), short(r.terminate))
+	}
+	_ = w.Flush()
+	return fmt.Sprintf("%s%d charts, %d installed by Helm alone, %d of these had a whole life", &out, len(c.rows), helm, whole)
+}
+
+// lifeOfOther takes a chart through its life. It compares with Helm on a cluster of its own.
+func lifeOfOther(t *testing.T, path string) (row chartRow) {
+	t.Helper()
+	files, err := filesOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var workload objects.Ref
+	if workload, row.helm = helmAlone(t, path); row.helm != nil {
+		return row
+	}
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.provideReferenced()
+	clear(l.files)
+	maps.Copy(l.files, chartcases.Package(files))
+	chart, mapping := chartcases.Path, ""
+	if archive := files[""]; archive != nil {
+		delete(l.files, chartcases.Path)
+		chart += ".tgz"
+		l.files[chart] = &fstest.MapFile{Data: archive}
+	}
+	if workload.Name != "" {
+		row.workload = workload.String()
+		mapping = fmt.Sprintf(`, "vdu_mapping": {%q: {"kind": %q, "name": %q, "helmreleasename": "odd"}}`, chartcases.VDU, workload.Kind, workload.Name)
+	}
+	l.id = l.created(chartcases.VNFD)
+	params := fmt.Sprintf(`{"namespace": "odd", "use_helm": true, "using_helm_install_param": [{"exthelmchart": false, "helmreleasename": "odd",
+		"helmchartfile_path": %q}]%s}`, chart, mapping)
+	if row.instantiate = l.end(l.Instantiate(t.Context(), l.id, l.request(chartcases.Flavour, params))); row.instantiate != nil {
+		return row
+	}
+	if workload.Name != "" {
+		row.scale = l.scaleOther(workload)
+	}
+	row.terminate = l.end(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful,
+		AdditionalParams: parse(t, `{"delete_pvc": true}`)}))
+	if row.terminate == nil {
+		_, err := l.helm.Status(t.Context(), helmclient.Name{Namespace: "odd", Release: "odd"})
+		if !errors.Is(err, helmclient.ErrNotFound) {
+			row.terminate = fmt.Errorf("the release is left: %w", err)
+		}
+	}
+	return row
+}
+
+func (l *lab) scaleOther(workload objects.Ref) error {
+	err := l.end(l.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: chartcases.Aspect, NumberOfSteps: 1}))
+	if err != nil {
+		return err
+	}
+	kind := strings.ToLower(workload.Kind) + "s"
+	if n := l.replicas(workload.Namespace, kind, workload.Name); n != 2 {
+		return fmt.Errorf("%d replicas after scaling out", n)
+	}
+	return l.end(l.Scale(l.t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: chartcases.Aspect, NumberOfSteps: 1}))
+}
+
+// end waits for an operation.
+func (l *lab) end(op string, err error) error {
+	l.t.Helper()
+	if err == nil {
+		_, err = l.Wait(l.t.Context(), op)
+	}
+	return err
+}
+
+// helmAlone installs a chart as Helm does, and returns the first workload that can be scaled.
+func helmAlone(t *testing.T, path string) (objects.Ref, error) {
+	t.Helper()
+	l := newLab(t, kubernetes.VimTypeV1)
+	l.provideReferenced()
+	n := helmclient.Name{Namespace: "odd", Release: "odd"}
+	chart := helmclient.Chart{Path: path}
+	_, err := l.helm.Install(t.Context(), helmclient.Install{Name: n, Chart: chart, CreateNamespace: true})
+	if err != nil {
+		return objects.Ref{}, err
+	}
+	manifest, err := l.helm.Manifest(t.Context(), n, 0)
+	if err != nil {
+		return objects.Ref{}, err
+	}
+	all, err := objects.Rendered("manifest", []byte(manifest))
+	if err != nil {
+		return objects.Ref{}, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	for _, kind := range []string{"Deployment", "StatefulSet"} {
+		for _, o := range all {
+			if r := objects.RefOf(o); o.GetKind() == kind && o.GroupVersionKind().Group == "apps" {
+				r.Namespace = cmp.Or(r.Namespace, n.Namespace)
+				if l.hasPods(r) {
+					return r, nil
+				}
+			}
+		}
+	}
+	return objects.Ref{}, nil
+}
+
+// provideReferenced does what programs do whose pods only seem to run on a simulated cluster, such as Jobs of hooks and managers of
+// certificates: it creates the Secrets and ConfigMaps that pods wait for.
+func (l *lab) provideReferenced() {
+	l.t.Helper()
+	events, err := l.dynamic.Resource(resources["pods"]).Watch(l.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	l.t.Cleanup(func() { events.Stop(); running.Wait() })
+	running.Go(func() {
+		for event := range events.ResultChan() {
+			pod, ok := event.Object.(*object)
+			if !ok || event.Type == watch.Deleted || pod.GetDeletionTimestamp() != nil {
+				continue
+			}
+			if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Pending" {
+				volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+				for _, v := range volumes {
+					l.provide(pod.GetNamespace(), v)
+				}
+			}
+		}
+	})
+}
+
+// provide creates what a volume mounts, unless it exists.
+func (l *lab) provide(namespace string, volume any) {
+	m, _ := volume.(map[string]any)
+	for _, of := range []struct{ kind, kinds, field, name string }{{"Secret", "secrets", "secret", "secretName"}, {"ConfigMap", "configmaps", "configMap", "name"}} {
+		name, _, _ := unstructured.NestedString(m, of.field, of.name)
+		if name == "" {
+			continue
+		}
+		o := &object{Object: map[string]any{"apiVersion": "v1", "kind": of.kind, "metadata": map[string]any{"name": name}}}
+		_, _ = l.dynamic.Resource(resources[of.kinds]).Namespace(namespace).Create(context.Background(), o, metav1.CreateOptions{}) // fails if it exists
+	}
+}
+
+// errUnread: the driver cannot read what Helm has installed.
+var errUnread = errors.New("the manifest that Helm has installed is refused")
+
+// hasPods reports whether a workload has a number of pods, and no autoscaler changes it.
+func (l *lab) hasPods(r objects.Ref) bool {
+	list, err := l.dynamic.Resource(resources["horizontalpodautoscalers"]).Namespace(r.Namespace).List(l.t.Context(), metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false
+	}
+	if list != nil && len(list.Items) > 0 {
+		return false
+	}
+	return l.replicas(r.Namespace, strings.ToLower(r.Kind)+"s", r.Name) > 0
+}
+
+// filesOf returns the files of a chart directory, or an archive under the name "".
+func filesOf(path string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !entry.Type().IsRegular() {
+			return err
+		}
+		inside, err := filepath.Rel(path, name)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(name) //nolint:gosec // of the folder that VNFKIT_CHARTS names
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(io.LimitReader(f, 100<<20))
+		if inside == "." {
+			inside = ""
+		}
+		files[filepath.ToSlash(inside)] = data
+		return errors.Join(err, f.Close())
+	})
+	return files, err
+}
