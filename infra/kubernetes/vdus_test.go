@@ -86,7 +86,7 @@ func (l *lab) instantiated(params string) *vnflcm.VnfLcmOpOcc {
 	return op
 }
 
-// TestVDUsOfOneWorkload: a workload that vdu_mapping has twice is that of the first VDU.
+// TestVDUsOfOneWorkload checks that the pods of a workload that vdu_mapping has twice are VNFCs of the first VDU.
 func TestVDUsOfOneWorkload(t *testing.T) {
 	t.Parallel()
 	l := newLabOf(t, kubernetes.VimTypeV1, cnfd(podVDU("a", "name: A")+podVDU("b", "name: B"),
