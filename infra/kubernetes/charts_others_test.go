@@ -3,6 +3,7 @@ package kubernetes_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -232,7 +235,7 @@ func helmAlone(t *testing.T, path string) (objects.Ref, error) {
 }
 
 // provideReferenced does what programs do whose pods only seem to run on a simulated cluster, such as Jobs of hooks and managers of
-// certificates: it creates the Secrets and ConfigMaps that pods wait for.
+// certificates: it creates the Secrets and ConfigMaps that pods wait for. The nodes get the labels that pods select.
 func (l *lab) provideReferenced() {
 	l.t.Helper()
 	events, err := l.dynamic.Resource(resources["pods"]).Watch(l.t.Context(), metav1.ListOptions{})
@@ -252,6 +255,7 @@ func (l *lab) provideReferenced() {
 				for _, v := range volumes {
 					l.provide(pod.GetNamespace(), v)
 				}
+				l.labelNodes(pod)
 			}
 		}
 	})
@@ -267,6 +271,17 @@ func (l *lab) provide(namespace string, volume any) {
 		}
 		o := &object{Object: map[string]any{"apiVersion": "v1", "kind": of.kind, "metadata": map[string]any{"name": name}}}
 		_, _ = l.dynamic.Resource(resources[of.kinds]).Namespace(namespace).Create(context.Background(), o, metav1.CreateOptions{}) // fails if it exists
+	}
+}
+
+func (l *lab) labelNodes(pod *object) {
+	labels, _, _ := unstructured.NestedMap(pod.Object, "spec", "nodeSelector")
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	if err != nil || len(labels) == 0 {
+		return
+	}
+	for _, name := range []string{"node-1", "node-2", "node-3"} {
+		_, _ = l.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 }
 
