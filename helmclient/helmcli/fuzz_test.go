@@ -114,6 +114,35 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
+// FuzzTexts compares what Helm will read of --set-string, beside a whole number, with what Helm's own grammar makes of the text.
+func FuzzTexts(f *testing.F) {
+	for _, seed := range []string{"a=20261128", "a.b=true,c={1,null}", `a\.b=5`, "n=x", "n.m=1", "list[1]=007"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		document, args, err := helmcli.Input(helmclient.Values{Set: []string{"n=3"}, SetString: []string{text}})
+		if _, refused := errors.AsType[*helmclient.SetError](err); refused {
+			return
+		}
+		want := map[string]any{"n": int64(3)}
+		if parseErr := strvals.ParseIntoString(text, want); (parseErr == nil) != (err == nil) {
+			t.Fatal(err, parseErr)
+		}
+		got := map[string]any{}
+		if err != nil || json.Unmarshal(document, &got) != nil {
+			return
+		}
+		for _, arg := range args {
+			if err := strvals.ParseInto(strings.TrimPrefix(arg, "--set="), got); err != nil {
+				t.Error(err)
+			}
+		}
+		if !reflect.DeepEqual(got, want) && len(args) > 0 {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	})
+}
+
 // entries are those of lists.
 func entries(v any) (n int) {
 	switch v := v.(type) {

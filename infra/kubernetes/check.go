@@ -20,8 +20,11 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 var (
 	repositoryNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 	chartNames      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
-	valueName       = regexp.MustCompile(`^[^\s=,{}\\]+$`)
+	valueName       = regexp.MustCompile(`^([^\s=,{}\\]|\\.)+$`) // "\." is a dot in a key
 )
+
+// valueNameForm is the fault of the name of a value.
+const valueNameForm = `must be the name of a value of the chart, such as web.replicaCount; a dot in a key is written "\."`
 
 const listPath = "using_helm_install_param"
 
@@ -32,16 +35,14 @@ func (d *design) readV1(f *faults, op *vnflcm.Operation) {
 	}
 	for i, entry := range d.Install {
 		path := fmt.Sprintf("%s[%d]", listPath, i)
-		r := release{name: entry.Release, path: path, set: entry.Parameters, valueFiles: entry.ValueFiles, wait: entry.Wait}
+		r := release{name: entry.Release, path: path, set: entry.Parameters, setString: entry.Texts, valueFiles: entry.ValueFiles, wait: entry.Wait}
 		if d.has(r.name) {
 			f.add(path+".helmreleasename", r.name, "is the name of another release of this request")
 		} else {
 			checkReleaseName(f, path+".helmreleasename", r.name)
 		}
-		checkParameters(f, path+".helmparameter", r.set)
-		for j, text := range r.set {
-			checkSyntax(&d.syntax, helmclient.Values{Set: []string{text}}, func(*helmclient.SetError) string { return fmt.Sprintf("%s.helmparameter[%d]", path, j) })
-		}
+		r.attributes = map[string][]string{"Set": checkParameters(f, path+".helmparameter", r.set), "SetString": checkParameters(f, path+".helmstringparameter", r.setString)}
+		r.checkSettings(f, &d.syntax)
 		for j, file := range r.valueFiles {
 			if err := isFile(op.Package, file); err != nil {
 				f.add(fmt.Sprintf("%s.helmvaluesfile_path[%d]", path, j), file, err.Error())
@@ -70,13 +71,42 @@ func checkReleaseName(f *faults, path, name string) {
 	}
 }
 
-func checkParameters(f *faults, path string, list []string) {
+// checkParameters returns the attribute of each entry of a list of settings.
+func checkParameters(f *faults, path string, list []string) (attributes []string) {
 	for i, p := range list {
+		attributes = append(attributes, fmt.Sprintf("%s[%d]", path, i))
 		if name, _, ok := strings.Cut(p, "="); !ok || name == "" {
-			f.add(fmt.Sprintf("%s[%d]", path, i), "", "must be of the form name=value") // it may hold a secret
+			f.add(attributes[i], "", "must be of the form name=value") // it may hold a secret
 		}
 	}
-	checkLists(f, helmclient.Values{Set: list}, func(e *helmclient.SetError) string { return fmt.Sprintf("%s[%d]", path, e.Index) })
+	return attributes
+}
+
+// texts returns the values of the request in Helm's grammar.
+func (r release) texts() helmclient.Values {
+	return helmclient.Values{Set: r.set, SetString: r.setString, SetJSON: r.setJSON}
+}
+
+// checkSettings refuses texts that Helm cannot read, or whose lists fill the memory.
+func (r release) checkSettings(f, syntax *faults) {
+	at := func(e *helmclient.SetError) string { return r.attributes[e.Field][e.Index] }
+	checkLists(f, r.texts(), at)
+	for field, texts := range map[string][]string{"Set": r.set, "SetString": r.setString, "SetJSON": r.setJSON} {
+		for i, text := range texts {
+			checkSyntax(syntax, in(field, text), func(*helmclient.SetError) string { return r.attributes[field][i] })
+		}
+	}
+}
+
+// in returns a text as a field of helmclient.Values.
+func in(field, text string) helmclient.Values {
+	switch field {
+	case "SetString":
+		return helmclient.Values{SetString: []string{text}}
+	case "SetJSON":
+		return helmclient.Values{SetJSON: []string{text}}
+	}
+	return helmclient.Values{Set: []string{text}}
 }
 
 // checkLists refuses settings that make lists which fill the memory; at returns the attribute of a setting.
@@ -234,6 +264,6 @@ func (d *design) checkSharedValues(f *faults, op *vnflcm.Operation) {
 
 func checkValueName(f *faults, path, name string) {
 	if !valueName.MatchString(name) {
-		f.add(path, name, "must be the name of a value of the chart, such as web.replicaCount")
+		f.add(path, name, valueNameForm)
 	}
 }

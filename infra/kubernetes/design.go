@@ -14,6 +14,7 @@ import (
 type design struct {
 	params
 	unknown   []string // attributes that have no effect
+	idle      []idle   // known ones that have no effect in this request
 	syntax    faults   // settings that Helm cannot read. Only an instantiation is refused: what was stored before can be removed
 	version2  bool     // charts as in version 2 of Tacker's API
 	byMCIOPs  bool     // charts are the MCIOPs of the VNFD
@@ -32,8 +33,10 @@ type release struct {
 	valueFiles []string
 	values     map[string]any // of an MCIOP; override those of the files
 	set        []string       // Helm's grammar
+	setString  []string
 	setJSON    []string
-	wait       bool // until all its objects are ready, before the next release is installed
+	attributes map[string][]string // that the texts come from, by the field of helmclient.Values
+	wait       bool                // until all its objects are ready, before the next release is installed
 }
 
 // source is where a chart comes from.
@@ -110,6 +113,7 @@ func read(op *vnflcm.Operation) (*design, error) {
 		d.readManifests(f, op)
 	}
 	d.readMapping(f, op)
+	d.findIdle()
 	return d, f.err()
 }
 

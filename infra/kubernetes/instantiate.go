@@ -16,6 +16,9 @@ func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 		return err
 	}
 	defer w.close()
+	if err := w.warnOfIdle(ctx); err != nil {
+		return err
+	}
 	if err := w.checkWorkloads(ctx); err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ type installParam struct {
 	URL            string   `json:"exthelmrepo_url"`
 
 	// Extensions of Tacker's format.
+	Texts      []string      `json:"helmstringparameter"` // as helmparameter, but all values are texts
 	Version    string        `json:"helmchartversion"`    // or a range; default: the newest that is not a pre-release
 	ValueFiles []string      `json:"helmvaluesfile_path"` // YAML files in the package; later files override earlier ones
 	Wait       bool          `json:"helmwait"`            // wait until all objects of this release are ready before the next one is installed
@@ -82,7 +83,9 @@ var repositoryAddresses = []string{"using_helm_install_param[].exthelmrepo_url"}
 // SecretParams implements vnflcm.SecretParams.
 func (d *Driver) SecretParams() []string { return vnflcm.SecretPaths(params{}) }
 
-// PublicParams implements vnflcm.PublicParams. Values for charts (helmparameter) may be secrets and stay masked.
+// PublicParams implements vnflcm.PublicParams. Values for charts (helmparameter, helmstringparameter) may be secrets and stay masked.
 func (d *Driver) PublicParams() []string {
-	return slices.DeleteFunc(vnflcm.PublicPaths(params{}), func(path string) bool { return strings.Contains(path, "helmparameter") })
+	return slices.DeleteFunc(vnflcm.PublicPaths(params{}), func(path string) bool {
+		return strings.Contains(path, "helmparameter") || strings.Contains(path, "helmstringparameter")
+	})
 }

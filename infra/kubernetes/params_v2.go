@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
+
+// parametersPath begins the attributes of helm_parameters.
+const parametersPath = "helm_parameters."
 
 // readV2 reads the single release of version 2.
 func (d *design) readV2(f *faults, op *vnflcm.Operation) {
@@ -16,23 +18,21 @@ func (d *design) readV2(f *faults, op *vnflcm.Operation) {
 	}
 	r := release{name: releaseNameV2(op.InstanceID), path: "helm_chart_path", chart: source{file: d.ChartPath}}
 	checkChart(f, op, "helm_chart_path", d.ChartPath)
-	names := map[string][]string{} // of the parameters, by the field of helmclient.Values where they are
+	r.attributes = map[string][]string{}
 	for _, name := range sortedKeys(d.Parameters) {
+		attribute := parametersPath + name
 		if !valueName.MatchString(name) {
-			f.add("helm_parameters."+name, "", "must be the name of a value of the chart, such as web.replicaCount")
+			f.add(attribute, "", valueNameForm)
 			continue
 		}
 		text, isJSON := setting(name, d.Parameters[name])
 		if isJSON {
-			r.setJSON, names["SetJSON"] = append(r.setJSON, text), append(names["SetJSON"], name)
+			r.setJSON, r.attributes["SetJSON"] = append(r.setJSON, text), append(r.attributes["SetJSON"], attribute)
 		} else {
-			r.set, names["Set"] = append(r.set, text), append(names["Set"], name)
+			r.set, r.attributes["Set"] = append(r.set, text), append(r.attributes["Set"], attribute)
 		}
 	}
-	values := helmclient.Values{Set: r.set, SetJSON: r.setJSON}
-	at := func(e *helmclient.SetError) string { return "helm_parameters." + names[e.Field][e.Index] }
-	checkLists(f, values, at)
-	checkSyntax(&d.syntax, values, at)
+	r.checkSettings(f, &d.syntax)
 	for _, id := range sortedKeys(d.ValueNames) {
 		path := "helm_value_names." + id
 		if op.Flavour.VDU(id) == nil {
@@ -46,17 +46,14 @@ func (d *design) readV2(f *faults, op *vnflcm.Operation) {
 	d.checkSharedValues(f, op)
 }
 
-// literal escapes text so that Helm's grammar does not read it as several settings or as a list.
-var literal = strings.NewReplacer(`\`, `\\`, `,`, `\,`)
-
-// setting writes a value for Helm's --set, which reads "3" as a number as Tacker does. A list or mapping is written as
-// JSON.
+// setting writes a value for Helm's --set, as Tacker does: Helm reads "3" as a number, "{a,b}" as a list, and "\," as a comma. Other
+// commas belong to the text here: with Tacker they begin another setting. A list, a mapping or null, of which Tacker gives Helm
+// Python's text, is written as JSON.
 func setting(name string, value any) (text string, isJSON bool) {
 	switch v := value.(type) {
 	case string:
-		v = literal.Replace(v)
-		if strings.HasPrefix(v, "{") {
-			v = `\` + v
+		if !isList(v) {
+			v = oneValue(v)
 		}
 		return name + "=" + v, false
 	case json.Number, bool:
@@ -68,4 +65,34 @@ func setting(name string, value any) (text string, isJSON bool) {
 		}
 		return name + "=" + string(data), true
 	}
+}
+
+// isList reports whether Helm reads a text as one list.
+func isList(text string) bool {
+	end := 0 // of the list
+	for i := 0; i < len(text) && end == 0; i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '}':
+			end = i + 1
+		}
+	}
+	return strings.HasPrefix(text, "{") && end == len(text)
+}
+
+// oneValue escapes what would end a value, or begin a list, in Helm's grammar. Escapes of the text stay.
+func oneValue(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == ',' || c == '{' && i == 0:
+			out.WriteByte('\\')
+		case c == '\\' && i+1 < len(text):
+			out.WriteByte(c)
+			i++
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
 }

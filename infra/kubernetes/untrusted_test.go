@@ -61,22 +61,6 @@ func FuzzChartMeta(f *testing.F) {
 	})
 }
 
-func TestSettingIsLiteral(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		value any
-		want  string
-		json  bool
-	}{
-		{"a,b=c", `n=a\,b=c`, false}, {"{a}", `n=\{a}`, false}, {`a\b`, `n=a\\b`, false}, {json.Number("8081"), "n=8081", false},
-		{true, "n=true", false}, {[]any{"a"}, `n=["a"]`, true}, {map[string]any{"a": nil}, `n={"a":null}`, true}, {nil, "n=null", true},
-	} {
-		if got, isJSON := kubernetes.Setting("n", c.value); got != c.want || isJSON != c.json {
-			t.Errorf("%v: %s %v", c.value, got, isJSON)
-		}
-	}
-}
-
 // TestCorpus instantiates packages that others have written, as they are.
 func TestCorpus(t *testing.T) {
 	t.Parallel()

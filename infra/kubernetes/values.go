@@ -14,21 +14,23 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient/helmcli"
 )
 
-// sources returns what the values of a release are made from: the files and texts of the request that the VNF was
-// instantiated with, in their order, and the numbers of pods.
+// sources returns what the values of a release are made from: those of the request that the VNF was instantiated with, merged from
+// its files and texts in their order, and the numbers of pods.
 func (w *work) sources(r release) (helmclient.Values, error) {
 	counts, err := w.counts(r.name)
 	if err != nil {
 		return helmclient.Values{}, err
 	}
-	v := helmclient.Values{Map: r.values, Set: slices.Concat(r.set, counts), SetJSON: r.setJSON}
+	v := r.texts()
+	v.Map = r.values
 	for _, name := range r.valueFiles {
 		v.Files = append(v.Files, func() (io.ReadCloser, error) {
 			data, err := fs.ReadFile(w.op.Package, name)
 			return io.NopCloser(bytes.NewReader(data)), err
 		})
 	}
-	return v, nil
+	given, err := helmcli.MergeValues(v)
+	return helmclient.Values{Map: given, Set: counts}, err // the numbers come last
 }
 
 // counts returns the values of a release that count pods, at the scale levels after the operation.

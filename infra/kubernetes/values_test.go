@@ -72,7 +72,7 @@ func valuesV1(attributes string) string {
 // valueKinds are the ways in which a request gives values.
 var valueKinds = map[string]struct{ vimType, params, release string }{
 	"version 1": {kubernetes.VimTypeV1, valuesV1(`"helmparameter": ["shown.tag=20261128", "shown.big=9007199254740993", "shown.gone=null,shown.deep.gone=null,shown.new=null",
-		"shown.half=0.5,shown.million=1e6,shown.yes=true,shown.list={1,x,null}", "shown.tag=20261129"]`), "r"},
+		"shown.half=0.5,shown.million=1e6,shown.yes=true,shown.list={1,x,null}", "shown.tag=20261129"], "helmstringparameter": ["shown.code=20261128,shown.on=true", "shown.nothing=null"]`), "r"},
 	"version 2": {kubernetes.VimTypeHelm, `{"helm_chart_path": "Files/values.tgz", "helm_value_names": {"WEB": {"replica": "web.replicas"}}, "helm_parameters":
 		{"shown.tag": 20261128, "shown.big": 9007199254740993, "shown.gone": null, "shown.deep": {"a": 1000000, "gone": null}, "shown.text": "20261128", "shown.list": [1, {"a": 2000000}]}}`, ""},
 	"files": {kubernetes.VimTypeV1, valuesV1(`"helmvaluesfile_path": ["Files/one.yaml", "Files/two.yaml"], "helmparameter": ["shown.set=3"]`), "r"},
