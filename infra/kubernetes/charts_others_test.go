@@ -135,8 +135,8 @@ func (c *chartTable) String() string {
 	_ = w.Flush()
 	return fmt.Sprintf("%s%d charts, %d installed by Helm alone, %d of these had a whole life", &out, len(c.rows), helm, whole)
 }
+
 // lifeOfOther takes a chart through its life. Helm installs the same chart on another cluster, for comparison.
-// lifeOfOther takes a chart through its life. It compares with Helm on a cluster of its own.
 func lifeOfOther(t *testing.T, path string) (row chartRow) {
 	t.Helper()
 	files, err := filesOf(path)
