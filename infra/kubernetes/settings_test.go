@@ -179,7 +179,7 @@ func TestIdle(t *testing.T) {
 		kind, params string
 		want         []string
 	}{
-		"nothing": {kubernetes.VimTypeV1, valuesV1(`"helmparameter": ["shown.tag=1", "list[0]=a", "list[1]=b", "a.b=1", "a.c=2"]`), nil},
+		"nothing": {kubernetes.VimTypeV1, valuesV1(`"helmparameter": ["shown.tag=1", "list[0]=a", "list[1]=b", "a.b=1", "a.c=2"]`), []string{}},
 		"replaced": {kubernetes.VimTypeV1, valuesV1(`"helmparameter": ["shown.tag=1", "a.b=1,a.c=2", "shown.tag=2", "a=3", "web.replicas=5", "code=1"], "helmstringparameter": ["code=2"]`), []string{
 			v1 + "helmparameter[0] has no effect: " + "using_helm_install_param[0].helmparameter[2] replaces the value",
 			v1 + "helmparameter[1] has no effect: " + "using_helm_install_param[0].helmparameter[3] replaces the value",
@@ -199,6 +199,7 @@ func TestIdle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, warnings := given(t, c.kind, c.params)
+			warnings = slices.DeleteFunc(warnings, func(w string) bool { return !strings.HasPrefix(w, prefix) }) // of VDUs without workloads
 			slices.Sort(warnings)
 			if diff := cmp.Diff(c.want, warnings); diff != "" {
 				t.Error(diff)
