@@ -66,8 +66,8 @@ func (m *Manager) removedCluster(ctx context.Context, vimID string) (cluster str
 	return removed.Instance, inst.Instance.InstantiationState == Instantiated, nil
 }
 
-// checkRegistered adds to b that the VIM of a new instance has no removedVIM. The error is errInstanceChanged if the VIM is no longer
-// registered.
+// checkRegistered adds to b that the VIM of a new instance is still registered and has no removedVIM. The error is errInstanceChanged if
+// the VIM is no longer registered.
 func (m *Manager) checkRegistered(ctx context.Context, b *store.Batch, inst *instanceRecord) error {
 	vimID := inst.vimID()
 	if inst.VIMForm == vimComplete || vimID == "" {
@@ -76,10 +76,23 @@ func (m *Manager) checkRegistered(ctx context.Context, b *store.Batch, inst *ins
 	if err := m.records.Drop(ctx, b, kindRemovedVIM, vimID); err != nil {
 		return err
 	}
-	_, err := vimLookup{vims: m.vims, tenant: inst.Tenant}.get(ctx, vimID) // after the version of the removedVIM was read: a later removal changes that
+	err := m.assertRegistered(ctx, b, inst.Tenant, vimID) // after the version of the removedVIM was read: a later removal changes that
 	if errors.Is(err, ErrNotFound) {
 		return errInstanceChanged
 	}
+	return err
+}
+
+// assertRegistered adds to b that the entry of a VIM stays as it is, if the registry is the Manager's own. The removedVIM does not show a
+// deletion by VIMRegistry, which writes and deletes the removedVIM.
+func (m *Manager) assertRegistered(ctx context.Context, b *store.Batch, tenant, vimID string) error {
+	v, stored := m.vims.(*storeVIMs)
+	if !stored {
+		_, err := vimLookup{vims: m.vims, tenant: tenant}.get(ctx, vimID)
+		return err
+	}
+	_, version, err := v.visible(ctx, tenant, vimID)
+	b.Assert = append(b.Assert, store.Record{Kind: kindVIM, ID: vimID, Version: version})
 	return err
 }
 
