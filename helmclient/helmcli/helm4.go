@@ -79,9 +79,11 @@ func (o operation) installs(was before) bool {
 	return o.verb == "install" || o.orInstall && gone
 }
 
-// createCRDs creates the missing CRDs of a chart, as helm 3 does itself.
+// createCRDs creates the missing CRDs of a chart. Helm 3 does that itself, but not in the dry run that precedes a PostRender and that
+// fails for objects of unknown kinds.
 func (m *master) createCRDs(ctx context.Context, o operation, p providedChart, was before) error {
-	if !m.isHelm4() || o.crds != helmclient.CRDCreate || !o.installs(was) {
+	byHelm := !m.isHelm4() && o.postRender == nil
+	if byHelm || o.crds != helmclient.CRDCreate || !o.installs(was) {
 		return nil
 	}
 	return m.withCRDs(ctx, p, func(crds []byte) error {

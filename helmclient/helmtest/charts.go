@@ -1,6 +1,7 @@
 package helmtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -146,14 +147,35 @@ spec:
 `, group, fields)
 }
 
-func testCRDs(t *testing.T, s *suite) {
-	group := s.namespace + ".example.com" // CRDs are in no namespace
-	kind := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	members := files{
+// widget is a chart with a CRD and an object of the new kind.
+func widget(group string) files {
+	return files{
 		"crds/widget.yaml":      definition(group, "size: {type: integer}"),
 		"templates/widget.yaml": fmt.Sprintf("apiVersion: %s/v1\nkind: Widget\nmetadata: {name: {{ .Release.Name }}}\nspec: {{ toJson .Values.spec }}\n", group),
 		"values.yaml":           "spec: {size: 1}\n",
 	}
+}
+
+// testPostRenderedCRDs checks that a chart with a new kind is installed through PostRender, for which some implementations render the chart
+// before Helm creates the CRD.
+func testPostRenderedCRDs(t *testing.T, s *suite) {
+	group := "post." + s.namespace + ".example.com"
+	t.Cleanup(func() { s.deleteDefinition(t, "widgets."+group) })
+	r := helmclient.Install{Name: s.name("post-crd"), Chart: given(pack(t, "widget", "1.0.0", widget(group))), CRDs: helmclient.CRDCreate}
+	r.PostRender = func(_ context.Context, manifest []byte) ([]byte, error) { return manifest, nil }
+	s.install(t, r)
+	if s.get(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}, "post-crd") == nil {
+		t.Error("the release has no Widget")
+	}
+	if err := s.Client.Uninstall(s.ctx, helmclient.Uninstall{Name: r.Name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testCRDs(t *testing.T, s *suite) {
+	group := s.namespace + ".example.com" // CRDs are in no namespace
+	kind := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+	members := widget(group)
 	n := s.name("crd")
 	first := given(pack(t, "widget", "1.0.0", members))
 	r := helmclient.Install{Name: n, Chart: first, CRDs: helmclient.CRDSkip}

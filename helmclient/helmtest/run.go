@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"job":                      testJob,
 		"subchart":                 testSubchart,
 		"CRDs":                     testCRDs,
+		"CRDs and post-renderer":   testPostRenderedCRDs,
 		"busy and cancelled":       testCancel,
 		"stale install":            testStaleInstall,
 		"stale upgrade":            testStaleUpgrade,
