@@ -33,8 +33,8 @@ type config struct {
 	Onboarding string         `yaml:"onboarding"`
 	Data       string         `yaml:"data"`     // folder of the database, the key and what Helm keeps
 	Helm       string         `yaml:"helm"`     // who runs Helm for CNFs: auto, cli or sdk. Default auto; with -sandbox sdk
-	Key        string         `yaml:"key"`      // file with the key that seals the database; default: key in Data, made if missing
-	Postgres   string         `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
+	Key        secret         `yaml:"key"`      // that seals the database: a file, or base64 in the environment; default: the file key in Data, made if missing
+	Postgres   secret         `yaml:"postgres"` // DSN of a PostgreSQL instead of SQLite; the environment variable VNFM_POSTGRES overrides it
 	Temporal   temporalConfig `yaml:"temporal"`
 	TLS        tlsConfig      `yaml:"tls"`
 	Tokens     tokenConfig    `yaml:"tokens"`
@@ -52,6 +52,7 @@ type config struct {
 	onSandbox     bool
 	migrates      bool // instead of serving
 	planMigration bool
+	secretFiles   []string // files that have secrets, besides the keys
 }
 
 // helmModes are the values of the setting helm.
@@ -66,19 +67,19 @@ func (c *config) helmBy() kubernetes.HelmMode {
 }
 
 type tlsConfig struct {
-	Certificate string                  `yaml:"certificate"` // PEM files
-	Key         string                  `yaml:"key"`
-	ClientCA    string                  `yaml:"client_ca"` // authorities of client certificates
-	Clients     map[string]clientConfig `yaml:"clients"`   // by the subject of the certificate
+	Certificate string                  `yaml:"certificate"` // PEM file
+	Key         secret                  `yaml:"key"`         // PEM, in a file or in the environment
+	ClientCA    string                  `yaml:"client_ca"`   // authorities of client certificates
+	Clients     map[string]clientConfig `yaml:"clients"`     // by the subject of the certificate
 }
 
 // vimConfig is a VIM. With id and share alone it shares a cluster that an operation has registered.
 type vimConfig struct {
-	ID            string         `yaml:"id"`
-	Type          string         `yaml:"type"`
-	InterfaceInfo map[string]any `yaml:"interface_info"`
-	AccessInfo    map[string]any `yaml:"access_info"`
-	Share         *shareConfig   `yaml:"share"` // default: all
+	ID            string       `yaml:"id"`
+	Type          string       `yaml:"type"`
+	InterfaceInfo vimInfo      `yaml:"interface_info"`
+	AccessInfo    vimInfo      `yaml:"access_info"`
+	Share         *shareConfig `yaml:"share"` // default: all
 }
 
 // shareConfig says which tenants may use a VIM: "all", or a list of them.
@@ -159,10 +160,13 @@ func readConfig(args []string) (*config, error) {
 			return nil, err
 		}
 	}
-	for setting, value := range map[*string]string{&c.Listen: flags.Listen, &c.Packages: flags.Packages, &c.Data: flags.Data, &c.Temporal.Address: flags.Temporal.Address, &c.Postgres: os.Getenv("VNFM_POSTGRES")} {
+	for setting, value := range map[*string]string{&c.Listen: flags.Listen, &c.Packages: flags.Packages, &c.Data: flags.Data, &c.Temporal.Address: flags.Temporal.Address} {
 		if value != "" {
 			*setting = value
 		}
+	}
+	if dsn := os.Getenv("VNFM_POSTGRES"); dsn != "" {
+		c.Postgres = secret{text: vnflcm.NewSecret(dsn)}
 	}
 	return c, c.check()
 }
@@ -177,6 +181,8 @@ func (c *config) readFile(name string) error {
 	if err := decoder.Decode(c); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	c.Key.isFile()
+	c.TLS.Key.isFile()
 	return nil
 }
 
@@ -194,14 +200,15 @@ func (c *config) check() error {
 	wrong(c.Metrics != "" && badMetrics != nil, "metrics", "must be an address and a port, such as 127.0.0.1:9464")
 	_, _, badTemporal := net.SplitHostPort(c.Temporal.Address)
 	wrong(c.Temporal.Address != "" && badTemporal != nil, "temporal.address", "must be an address and a port, such as temporal.example:7233")
-	wrong(c.Temporal.Address != "" && c.Postgres == "", "temporal", "needs postgres: Temporal runs operations in any process")
+	wrong(c.Temporal.Address != "" && !c.Postgres.given(), "temporal", "needs postgres: Temporal runs operations in any process")
 	wrong(c.Packages == "" && c.Onboarding == "", "packages", "is required: a folder of VNF packages, or onboarding")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
-	wrong((c.TLS.Certificate == "") != (c.TLS.Key == ""), "tls", "needs both certificate and key")
+	wrong((c.TLS.Certificate == "") == c.TLS.Key.given(), "tls", "needs both certificate and key")
 	_, knownHelm := helmModes[c.Helm]
 	wrong(!knownHelm, "helm", "must be auto, cli or sdk")
 	wrong(c.onSandbox && c.Helm == "cli", "helm", "cli needs the program helm on machines, which those of the sandbox lack")
 	c.checkSenders(wrong)
+	c.checkSecrets(wrong)
 	address, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && address.IsLoopback()
 	wrong(badListen == nil && !local && (c.TLS.Certificate == "" || !c.identifies()), "listen",
@@ -245,7 +252,12 @@ func (t tlsConfig) server() (*tls.Config, error) {
 	if t.Certificate == "" {
 		return nil, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+	text, err1 := os.ReadFile(t.Certificate)
+	key, err2 := t.Key.read()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(text, []byte(key.Reveal()))
 	if err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}

@@ -80,10 +80,10 @@ func TestConfig(t *testing.T) {
 			"tokens: {key_set: s, issuer: i, audience: a, role_claim: r}", nil, []string{`tls.clients["CN=a"].role: must be reader, operator or admin`,
 			`tls.clients["CN=b"]: needs a role`, "tokens: needs both role_claim and roles", "tokens: needs role_claim and roles, because"}},
 		"unknown of a client": {"packages: p\ndata: d\ntls: {clients: {CN=a: {tenant: north, rule: reader}}}", nil, []string{"line 3: field rule not found"}},
-		"Keystone":            {"listen: :1\npackages: p\ndata: d\ntls: {certificate: c, key: k}\nkeystone: {auth_url: 'https://k/v3', user: u, project: service, password_file: f, roles: {member: operator}, recheck: 30s}", nil, nil},
+		"Keystone":            {"listen: :1\npackages: p\ndata: d\ntls: {certificate: c, key: k}\nkeystone: {auth_url: 'https://k/v3', user: u, project: service, password: {env: PATH}, roles: {member: operator}, recheck: 30s}", nil, nil},
 		"credential":          {"packages: p\ndata: d\nkeystone: {auth_url: 'https://k/v3', application_credential_id: c, password: s, roles: {member: operator}}", nil, nil},
-		"half a Keystone": {"packages: p\ndata: d\nkeystone: {user: u, password: p, password_file: f, roles: {member: Operator}}", nil, []string{
-			"keystone: needs auth_url and roles", "keystone: needs either user and project", "keystone: needs either password or password_file", "keystone.roles.member: must be"}},
+		"half a Keystone": {"packages: p\ndata: d\nkeystone: {user: u, roles: {member: Operator}}", nil, []string{
+			"keystone: needs auth_url and roles", "keystone: needs either user and project", "keystone: needs password", "keystone.roles.member: must be"}},
 		"Keystone needs roles of all": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}\nkeystone: {auth_url: 'https://k/v3', user: u, project: p, password: s, roles: {member: operator}}", nil,
 			[]string{`tls.clients["CN=a"]: needs a role`}},
 	} {
@@ -365,7 +365,7 @@ func TestReadableKey(t *testing.T) {
 	begin := func(key string) (string, error) {
 		t.Helper()
 		var log bytes.Buffer
-		v, err := compose(t.Context(), &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster")), Data: dir, Key: key}, slog.New(slog.NewTextHandler(&log, nil)))
+		v, err := compose(t.Context(), &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster")), Data: dir, Key: secret{File: key}}, slog.New(slog.NewTextHandler(&log, nil)))
 		if err == nil {
 			v.close()
 		}

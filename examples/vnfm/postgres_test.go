@@ -222,8 +222,8 @@ func newDeployment(t *testing.T, dsn string) *deployment {
 	server := d.ca.issue(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	serverKey, err := x509.MarshalPKCS8PrivateKey(server.PrivateKey)
 	must(t, err)
-	d.config = config{Listen: "127.0.0.1:0", Packages: filepath.Dir(samples.Package("cnf")), Key: d.file("key", []byte(strings.Repeat("k", 32))),
-		TLS: tlsConfig{Certificate: d.pem("tls.crt", "CERTIFICATE", server.Certificate[0]), Key: d.pem("tls.key", "PRIVATE KEY", serverKey),
+	d.config = config{Listen: "127.0.0.1:0", Packages: filepath.Dir(samples.Package("cnf")), Key: secret{File: d.file("key", []byte(strings.Repeat("k", 32)))},
+		TLS: tlsConfig{Certificate: d.pem("tls.crt", "CERTIFICATE", server.Certificate[0]), Key: secret{File: d.pem("tls.key", "PRIVATE KEY", serverKey)},
 			ClientCA: d.pem("ca.crt", "CERTIFICATE", d.ca.cert.Raw), Clients: map[string]clientConfig{"CN=nfvo,O=Example": {}, "CN=south,O=Example": {Tenant: "south"}}},
 		Tokens: tokenConfig{KeySet: login.URL + "/keys", Issuer: "https://login.example.com", Audience: "vnfm", Scope: "lcm", TenantClaim: "tenant"}}
 	return d

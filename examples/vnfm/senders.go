@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,7 +16,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/bearer"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/keystone"
@@ -62,8 +60,7 @@ type keystoneConfig struct {
 	Project       string                 `yaml:"project"`
 	ProjectDomain string                 `yaml:"project_domain"`
 	Credential    string                 `yaml:"application_credential_id"` // instead of the user
-	Password      string                 `yaml:"password"`                  // or the secret of the application credential
-	PasswordFile  string                 `yaml:"password_file"`             // read at each login
+	Password      secret                 `yaml:"password"`                  // or the secret of the application credential; read at each login
 	Roles         map[string]sol003.Role `yaml:"roles"`                     // by name of Keystone's role
 	NamesOfDomain string                 `yaml:"tenant_names_of_domain"`    // tenants are names of projects of this domain; default: ids
 	Recheck       time.Duration          `yaml:"recheck"`
@@ -93,7 +90,7 @@ func (c *config) checkSenders(wrong func(is bool, setting, reason string)) {
 	k := c.Keystone
 	wrong(c.usesKeystone() && (k.AuthURL == "" || len(k.Roles) == 0), "keystone", "needs auth_url and roles")
 	wrong(c.usesKeystone() && (k.Credential == "") == (k.User == "" || k.Project == ""), "keystone", "needs either user and project, or application_credential_id")
-	wrong(c.usesKeystone() && (k.Password == "") == (k.PasswordFile == ""), "keystone", "needs either password or password_file")
+	wrong(c.usesKeystone() && !k.Password.given(), "keystone", "needs password")
 	c.checkRoles(wrong)
 }
 
@@ -185,14 +182,10 @@ func (k keystoneConfig) authorize(log *slog.Logger) (func(*http.Request) (sol003
 
 // account returns the account of the VNFM, with the password that the file has now.
 func (k keystoneConfig) account() (keystone.Account, error) {
-	var text []byte
-	if k.PasswordFile != "" {
-		var err error
-		if text, err = os.ReadFile(k.PasswordFile); err != nil {
-			return keystone.Account{}, fmt.Errorf("keystone.password_file: %w", err)
-		}
+	password, err := k.Password.read()
+	if err != nil {
+		return keystone.Account{}, fmt.Errorf("keystone.password: %w", err)
 	}
-	password := vnflcm.NewSecret(cmp.Or(k.Password, strings.TrimRight(string(text), "\r\n")))
 	if k.Credential != "" {
 		return keystone.Account{CredentialID: k.Credential, CredentialSecret: password}, nil
 	}

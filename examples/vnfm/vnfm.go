@@ -179,22 +179,29 @@ func (v *vnfm) prepareData() error {
 // key reads the key that seals the database. A key that other users can read is refused if this program has made it; the operator is
 // warned of others.
 func (v *vnfm) key(ctx context.Context) ([]byte, error) {
-	for _, name := range []string{v.config.Key, v.config.TLS.Key} {
+	for _, name := range append([]string{v.config.Key.File, v.config.TLS.Key.File}, v.config.secretFiles...) {
 		if err := sealing.Check(name); errors.Is(err, sealing.ErrReadable) {
-			v.log.WarnContext(ctx, "a key is not protected", "error", err)
+			v.log.WarnContext(ctx, "a secret is not protected", "error", err)
 		}
 	}
-	key, err := sealing.Key(cmp.Or(v.config.Key, filepath.Join(v.config.Data, "key")))
-	if errors.Is(err, sealing.ErrReadable) && v.config.Key != "" {
-		return os.ReadFile(v.config.Key)
+	if v.config.Key.Env != "" {
+		return v.config.Key.sealingKey()
+	}
+	key, err := sealing.Key(cmp.Or(v.config.Key.File, filepath.Join(v.config.Data, "key")))
+	if errors.Is(err, sealing.ErrReadable) && v.config.Key.File != "" {
+		return os.ReadFile(v.config.Key.File)
 	}
 	return key, err
 }
 
 // openStore opens the database.
 func (v *vnfm) openStore(ctx context.Context) (store.Store, error) {
-	if v.config.Postgres != "" {
-		store, err := postgres.Open(ctx, v.config.Postgres, postgres.Options{})
+	if v.config.Postgres.given() {
+		dsn, err := v.config.Postgres.read()
+		if err != nil {
+			return nil, fmt.Errorf("postgres: %w", err)
+		}
+		store, err := postgres.Open(ctx, dsn.Reveal(), postgres.Options{})
 		if err != nil {
 			return nil, err
 		}

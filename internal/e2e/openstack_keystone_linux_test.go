@@ -287,7 +287,7 @@ func TestKeystoneTackerClient(t *testing.T) {
 	password, audit := filepath.Join(dir, "password"), filepath.Join(dir, "audit")
 	must(t, os.WriteFile(password, []byte("vnfm-secret\n"), 0o600))
 	endpoint := needCloud(t).startVNFM(t, withoutHooks(t), map[string]any{"audit": audit, "keystone": map[string]any{
-		"auth_url": k.authURL, "user": k.prefix + "vnfm", "project": k.prefix + "service", "password_file": password,
+		"auth_url": k.authURL, "user": k.prefix + "vnfm", "project": k.prefix + "service", "password": map[string]string{"file": password},
 		"roles": map[string]string{"reader": "reader", "member": "operator"}}})
 	k.register("nfv-orchestration", endpoint)
 	clients := map[string]*tackerClient{}
