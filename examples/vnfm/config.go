@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -245,29 +244,6 @@ func (c *config) policy() outbound.Policy {
 		allowed = append(allowed, netip.MustParsePrefix(text)) // check has parsed it
 	}
 	return outbound.Except(allowed...)
-}
-
-// server returns the configuration of the HTTP server, nil without TLS.
-func (t tlsConfig) server() (*tls.Config, error) {
-	if t.Certificate == "" {
-		return nil, nil
-	}
-	text, err1 := os.ReadFile(t.Certificate)
-	key, err2 := t.Key.read()
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
-	}
-	certificate, err := tls.X509KeyPair(text, []byte(key.Reveal()))
-	if err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
-	}
-	out := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	if t.ClientCA == "" {
-		return out, nil
-	}
-	out.ClientAuth = tls.VerifyClientCertIfGiven
-	out.ClientCAs, err = readAuthorities("tls.client_ca", t.ClientCA)
-	return out, err
 }
 
 func (v vimConfig) connection() (vnflcm.VimConnectionInfo, error) {

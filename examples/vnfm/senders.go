@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -168,13 +166,12 @@ func (t tlsConfig) subjects() map[string]sol003.Principal {
 
 // authorize returns how clients with tokens of the Keystone are identified.
 func (k keystoneConfig) authorize(log *slog.Logger) (func(*http.Request) (sol003.Principal, error), error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute}
+	var transport http.RoundTripper = newTransport(nil)
 	if k.CA != "" {
-		authorities, err := readAuthorities("keystone.ca", k.CA)
-		if err != nil {
+		var err error
+		if transport, err = transportFor("keystone.ca", k.CA, log); err != nil {
 			return nil, err
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
 	}
 	return keystone.New(keystone.Config{AuthURL: k.AuthURL, Account: k.account, Roles: k.Roles, NamesOfDomain: k.NamesOfDomain, Recheck: k.Recheck,
 		Client: &http.Client{Transport: transport}, Logger: log})
@@ -192,15 +189,6 @@ func (k keystoneConfig) account() (keystone.Account, error) {
 	return keystone.Account{UserName: k.User, UserDomain: k.UserDomain, Password: password, Project: k.Project, ProjectDomain: k.ProjectDomain}, nil
 }
 
-// readAuthorities reads certificates in PEM.
-func readAuthorities(setting, name string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(name) //nolint:gosec // the operator's file
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", setting, err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: %s has no certificates in PEM", setting, name)
-	}
-	return pool, nil
+func newTransport(trust *tls.Config) *http.Transport {
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSClientConfig: trust}
 }

@@ -289,7 +289,7 @@ func (v *vnfm) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tlsConfig, err := v.config.TLS.server()
+	tlsConfig, err := v.config.TLS.server(v.log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
