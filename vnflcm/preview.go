@@ -14,10 +14,11 @@ import (
 
 // Preview is what an operation would do.
 type Preview struct {
-	Operation LcmOperation
-	Levels    map[string]int // the scale levels after the operation
-	Change    Change         // what happens to the VNFCs
-	Tasks     []PlannedTask  // the phases one after the other
+	InstanceID string
+	Operation  LcmOperation
+	Levels     map[string]int // the scale levels after the operation
+	Change     Change         // what happens to the VNFCs
+	Tasks      []PlannedTask  // the phases one after the other
 	// CNFs are the VNF instances on clusters that the VNF has become, by id: they end when the VNF is terminated. OtherCNFs is how many
 	// instances of other tenants there are beside them.
 	CNFs      []string
@@ -131,7 +132,7 @@ func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (
 	if err != nil {
 		return nil, err
 	}
-	p := &Preview{Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list}
+	p := &Preview{InstanceID: instanceID, Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list}
 	if kind != OpTerminate {
 		return p, nil
 	}
