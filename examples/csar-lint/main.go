@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -85,14 +86,15 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	roots := flags.String("roots", "", "file with the certificates (PEM) of trusted signers; implies -require-signature")
 	signed := flags.Bool("require-signature", false, "refuse a package that no trusted signer has signed as a whole")
 	as := flags.String("as", "", "vnfd, nsd or pnfd: what the package must describe (default: any of them)")
-	switch err := flags.Parse(args); {
+	paths, err := cli.ParseFlags(flags, args)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitClean, writeHelp(out, flags)
 	case err != nil:
 		return exitUnreadable, fmt.Errorf("%w\n%w", err, errUsage)
 	}
 	write, known := writers[*format]
-	if !known || flags.NArg() == 0 {
+	if !known || len(paths) == 0 {
 		return exitUnreadable, errUsage
 	}
 	described, known := descriptors[*as]
@@ -110,7 +112,7 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	}
 	var results []result
 	code := exitClean
-	for _, path := range flags.Args() {
+	for _, path := range paths {
 		r, c := check(ctx, path, tolerated, opts)
 		results, code = append(results, r), max(code, c)
 	}

@@ -61,6 +61,8 @@ func TestExitCodes(t *testing.T) {
 		{"help", []string{"-h"}, exitClean, []string{"usage: csar-lint", "csar-lint vnf.csar", "-require-signature", "Exit codes:"}},
 		{"warnings", []string{withWarnings}, exitClean, []string{": warning: ", withWarnings + ": warnings"}},
 		{"strict", []string{"-strict", good}, exitClean, []string{good + ": clean"}},
+		{"flag after the package", []string{withWarnings, "-strict"}, exitProblems, []string{": error: ", withWarnings + ": problems"}},
+		{"no flag after it", []string{good, "-lenient"}, exitUnreadable, []string{"not defined: -lenient", "usage: csar-lint"}},
 		{"strict, warnings", []string{"-strict", withWarnings}, exitProblems, []string{": error: ", withWarnings + ": problems"}},
 		{"roots, no signature", []string{"-roots", roots, good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
 		{"no signature", []string{"-require-signature", good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},

@@ -47,7 +47,8 @@ moment, run the same command again, and it continues.
 
 	k8s-cluster -cloud mycloud -network ID up    make the cluster
 	k8s-cluster -cloud mycloud kubeconfig        print a kubeconfig for the cluster; it has a credential
-	k8s-cluster -cloud mycloud ssh 10.10.0.80   open a shell on a machine, by its address, VDU or VNFC id
+	k8s-cluster -cloud mycloud ssh 10.10.0.80    open a shell on a machine, by its address, VDU or VNFC id
+	k8s-cluster -cloud mycloud ssh 10.10.0.80 -- df -h   run a command there
 	k8s-cluster -cloud mycloud ssh               list the machines
 	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
 	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
@@ -83,8 +84,8 @@ func commandLine(o *options) *cli.Program {
 
 // run waits for the work of an interrupted run, then runs the command.
 func run(ctx context.Context, o options) error {
-	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "down"}, o.command) {
-		return cli.Wrong("there is no plan for the command %q", o.command)
+	if err := o.check(); err != nil {
+		return cli.Wrong("%w", err)
 	}
 	screen := progress.New(o.screen(), progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
@@ -105,6 +106,29 @@ func run(ctx context.Context, o options) error {
 		return v.adopt(ctx, o)
 	}
 	return v.manage(ctx, o)
+}
+
+// check returns what is wrong with the words of the command line, before anything is done.
+func (o options) check() (err error) {
+	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "down"}, o.command) {
+		return fmt.Errorf("there is no plan for the command %q", o.command)
+	}
+	switch o.command {
+	case "ssh":
+	case "scale":
+		_, err = scaleRequest(o.args)
+	case "heal":
+		_, err = healRequest(o.args)
+	case "adopt":
+		if len(o.args) < 1 || len(o.args) > 2 {
+			err = errors.New("adopt takes the name or id of a stack and, if there is one, the file of the VNF instance")
+		}
+	default:
+		if len(o.args) > 0 {
+			err = fmt.Errorf("unknown word %q: %s takes flags only", o.args[0], o.command)
+		}
+	}
+	return err
 }
 
 // reads reports whether the command only reads the state. Its output is for other programs.
@@ -150,7 +174,7 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 		return err
 	}
 	if o.plan {
-		return errors.Join(v.show(ctx, inst.ID, request), v.Delete(ctx, inst.ID, ""))
+		return errors.Join(v.show(ctx, o, inst.ID, request), v.Delete(ctx, inst.ID, ""))
 	}
 	id, err := v.Instantiate(ctx, inst.ID, request)
 	if err != nil {
@@ -160,12 +184,16 @@ func (v *vnfm) up(ctx context.Context, o options) error {
 }
 
 // show shows what the operation of a request would do.
-func (v *vnfm) show(ctx context.Context, id string, request any) error {
+func (v *vnfm) show(ctx context.Context, o options, id string, request any) error {
 	plan, err := v.Preview(ctx, id, request)
-	if err == nil {
-		v.screen.Title("%s of VNF instance %s would do this:\n%s", plan.Operation, id, plan)
+	switch {
+	case err != nil:
+		return err
+	case o.json:
+		return json.NewEncoder(os.Stdout).Encode(plan)
 	}
-	return err
+	v.screen.Title("%s of VNF instance %s would do this:\n%s", plan.Operation, id, plan)
+	return nil
 }
 
 // checkEmpty returns an error if there is a cluster.
@@ -179,9 +207,6 @@ func (v *vnfm) checkEmpty(ctx context.Context) error {
 
 // adopt takes over the cluster of a stack that another program has made.
 func (v *vnfm) adopt(ctx context.Context, o options) error {
-	if len(o.args) < 1 || len(o.args) > 2 {
-		return errors.New("adopt takes the name or id of a stack and, if there is one, the file of the VNF instance")
-	}
 	known := vnflcm.VnfInstance{VnfdID: v.vnfdID}
 	if len(o.args) == 2 {
 		if err := decodeFile(o.args[1], &known); err != nil {
@@ -216,7 +241,7 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 			return err
 		}
 		if o.plan {
-			return v.show(ctx, id, request)
+			return v.show(ctx, o, id, request)
 		}
 		operation, err := v.Scale(ctx, id, request)
 		return v.wait(ctx, operation, err)
@@ -226,7 +251,7 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 			return err
 		}
 		if o.plan {
-			return v.show(ctx, id, request)
+			return v.show(ctx, o, id, request)
 		}
 		operation, err := v.Heal(ctx, id, request)
 		return v.wait(ctx, operation, err)
@@ -240,7 +265,7 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 	case "renew-certificates":
 		request := vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}
 		if o.plan {
-			return v.show(ctx, id, request)
+			return v.show(ctx, o, id, request)
 		}
 		operation, err := v.Maintain(ctx, id, request)
 		return v.wait(ctx, operation, err)
@@ -255,7 +280,7 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 	}
 	request := vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}
 	if o.plan {
-		return v.show(ctx, id, request)
+		return v.show(ctx, o, id, request)
 	}
 	operation, err := v.Terminate(ctx, id, request)
 	if err := v.wait(ctx, operation, err); err != nil {

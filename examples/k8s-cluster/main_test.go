@@ -38,6 +38,9 @@ func TestCommandLine(t *testing.T) {
 	if _, err := commandLine(&o).Parse([]string{"-cloud=lab", "fly"}, os.Stderr); err == nil || !strings.Contains(err.Error(), `unknown command "fly"`) {
 		t.Errorf("error %v", err)
 	}
+	if words, err := commandLine(&o).Parse([]string{"scale", "-2", "-cloud", "after", "-plan"}, os.Stderr); err != nil || o.cloud != "after" || !o.plan || !cmp.Equal(words, []string{"scale", "-2"}) {
+		t.Errorf("flags after a command: %q, %+v, %v", words, o, err)
+	}
 	for _, name := range []string{o.pkg, o.request} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
@@ -64,6 +67,9 @@ func TestRun(t *testing.T) {
 		"no certificates":  {options{cloud: "lab", command: "certificates"}, "there is no cluster"},
 		"nothing to renew": {options{cloud: "lab", command: "renew-certificates", plan: true}, "there is no cluster"},
 		"adopt nothing":    {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
+		"up and more":      {options{cloud: "lab", command: "up", args: []string{"again"}}, `unknown word "again": up takes flags only`},
+		"scale to nothing": {options{cloud: "other", command: "scale", args: []string{"0"}}, `"0" is no number of workers`},
+		"heal nothing":     {options{cloud: "other", command: "heal"}, "heal takes the VNFCs to replace"},
 		"adopt no file":    {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
 		"adopt":            {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
 		"no plan":          {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},

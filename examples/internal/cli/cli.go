@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -30,7 +31,7 @@ type Program struct {
 	Name string
 	// Help says in a sentence what the program does, and has an example call for each of its commands.
 	Help string
-	// Commands are the first words after the flags that are allowed. None: the program takes no words.
+	// Commands are the first words that are allowed. None: the program takes no words.
 	Commands []string
 	// Bare is set if the program also runs without a command.
 	Bare  bool
@@ -42,26 +43,33 @@ func New(name, help string, commands ...string) *Program {
 	return &Program{Name: name, Help: help, Commands: commands, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
 }
 
+// Explained is the error of a program that another process, which it started, has explained to the user already. Code is the exit code.
+type Explained struct{ Code int }
+
+func (e Explained) Error() string { return fmt.Sprint("exit code ", e.Code) }
+
 // usageError is a wrong command line.
 type usageError struct{ error }
 
 // Wrong returns the error of a wrong command line.
 func Wrong(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Parse reads the flags and returns the words after them. With -h it writes the help and returns flag.ErrHelp.
+// Parse reads the flags, before and after words, and returns the words. With -h it writes the help and returns flag.ErrHelp.
 func (p *Program) Parse(args []string, help io.Writer) ([]string, error) {
 	p.Flags.SetOutput(io.Discard)
-	switch err := p.Flags.Parse(args); {
+	words, err := ParseFlags(p.Flags, args)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		_, _ = fmt.Fprintf(help, "%s\nFlags:\n", p.Help)
 		p.Flags.SetOutput(help)
 		p.Flags.PrintDefaults()
 		_, _ = io.WriteString(help, codes)
 		return nil, err
+	case err != nil && len(words) > 0:
+		return nil, Wrong("%w (words after -- are no flags)", err)
 	case err != nil:
 		return nil, usageError{err}
 	}
-	words := p.Flags.Args()
 	switch {
 	case len(p.Commands) == 0 && len(words) == 0:
 		return nil, nil
@@ -75,6 +83,38 @@ func (p *Program) Parse(args []string, help io.Writer) ([]string, error) {
 		return nil, Wrong("unknown command %q: the commands are %s", words[0], strings.Join(p.Commands, ", "))
 	}
 	return words, nil
+}
+
+// ParseFlags sets the flags that are anywhere in args, and returns the words: what is no flag, negative numbers, and all after "--".
+func ParseFlags(flags *flag.FlagSet, args []string) (words []string, err error) {
+	for len(args) > 0 {
+		arg := args[0]
+		if arg == "--" {
+			return append(words, args[1:]...), nil
+		}
+		if _, err := strconv.Atoi(arg); err == nil || len(arg) < 2 || arg[0] != '-' {
+			words, args = append(words, arg), args[1:]
+			continue
+		}
+		n := min(flagWords(flags, arg), len(args))
+		if err := flags.Parse(args[:n]); err != nil {
+			return words, err
+		}
+		args = args[n:]
+	}
+	return words, nil
+}
+
+// flagWords returns how many arguments a flag takes with its value.
+func flagWords(flags *flag.FlagSet, arg string) int {
+	known := flags.Lookup(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"))
+	if known == nil {
+		return 1 // unknown, or with its value after "="
+	}
+	if isBool, ok := known.Value.(interface{ IsBoolFlag() bool }); ok && isBool.IsBoolFlag() {
+		return 1
+	}
+	return 2
 }
 
 // Main is the main function: it reads the command line, runs the program until an interrupt ends its context, and exits.
@@ -98,13 +138,16 @@ func Main(name string, run func(ctx context.Context) error) {
 // code returns the exit code for an error, which it writes to out.
 func code(ctx context.Context, name string, err error, out io.Writer) int {
 	wrong, isUsage := errors.AsType[usageError](err)
+	explained, isExplained := errors.AsType[Explained](err)
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
+	case isExplained:
+		return explained.Code
 	case isUsage:
 		_, _ = fmt.Fprintf(out, "%s: %v\nTry %s -h.\n", name, wrong, name)
 		return Usage
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
 		_, _ = fmt.Fprintf(out, "%s: interrupted\n", name)
 		return Interrupted
 	}

@@ -25,13 +25,21 @@ func TestParse(t *testing.T) {
 		"unknown flag":     {nil, []string{"-x"}, nil, Usage, "flag provided but not defined: -x"},
 		"bad value":        {nil, []string{"-n=x"}, nil, Usage, `invalid value "x" for flag -n`},
 		"unknown word":     {nil, []string{"frob"}, nil, Usage, `unknown word "frob"`},
-		"command":          {[]string{"up", "down"}, []string{"-n=2", "up", "-x"}, []string{"up", "-x"}, 0, ""},
+		"command":          {[]string{"up", "down"}, []string{"-n=2", "up", "x"}, []string{"up", "x"}, 0, ""},
+		"flags after it":   {[]string{"up", "down"}, []string{"up", "-n", "2", "x", "-b", "-", "-n=3"}, []string{"up", "x", "-"}, 0, ""},
+		"help after it":    {[]string{"up", "down"}, []string{"up", "-h"}, nil, 0, ""},
+		"unknown after it": {[]string{"up", "down"}, []string{"up", "-x"}, nil, Usage, "flag provided but not defined: -x (words after -- are no flags)"},
+		"no value":         {[]string{"up", "down"}, []string{"up", "-n"}, nil, Usage, "flag needs an argument: -n"},
+		"bad value after":  {[]string{"up", "down"}, []string{"up", "-n=x"}, nil, Usage, `invalid value "x" for flag -n`},
+		"negative numbers": {[]string{"up", "down"}, []string{"up", "-2", "-n", "-3", "-b", "-4"}, []string{"up", "-2", "-4"}, 0, ""},
+		"words after --":   {[]string{"up", "down"}, []string{"up", "-b", "--", "-x", "--", "-n"}, []string{"up", "-x", "--", "-n"}, 0, ""},
 		"no command":       {[]string{"up", "down"}, nil, nil, Usage, "a command is missing: up, down"},
 		"unknown command":  {[]string{"up", "down"}, []string{"upp"}, nil, Usage, `unknown command "upp": the commands are up, down`},
 		"help of commands": {[]string{"up"}, []string{"--help"}, nil, 0, ""},
 	} {
 		p := New("toy", "Toy plays.\n\n\ttoy up   begin\n", c.commands...)
 		p.Flags.Int("n", 1, "a number")
+		p.Flags.Bool("b", false, "a switch")
 		var help, out bytes.Buffer
 		words, err := p.Parse(c.args, &help)
 		if diff := cmp.Diff(c.words, words); diff != "" {
@@ -63,6 +71,8 @@ func TestCode(t *testing.T) {
 	t.Parallel()
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
+	signalled, signal := context.WithCancelCause(t.Context())
+	signal(errors.New("interrupt signal received")) // as signal.NotifyContext
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		err  error
@@ -72,6 +82,8 @@ func TestCode(t *testing.T) {
 		"failed":                 {t.Context(), errors.New("no cloud"), Failed, "toy: no cloud\n"},
 		"interrupted":            {interrupted, fmt.Errorf("waiting: %w", context.Canceled), Interrupted, "toy: interrupted\n"},
 		"failed when cancelled":  {interrupted, errors.New("no cloud"), Failed, "toy: no cloud\n"},
+		"signal":                 {signalled, context.Cause(signalled), Interrupted, "toy: interrupted\n"},
+		"explained":              {interrupted, fmt.Errorf("a child: %w", Explained{Code: 3}), 3, ""},
 		"cancelled, not by user": {t.Context(), context.Canceled, Failed, "toy: context canceled\n"},
 	} {
 		var out bytes.Buffer
