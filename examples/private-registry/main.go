@@ -55,6 +55,9 @@ const (
 )
 
 func run(ctx context.Context, o options, out io.Writer) error {
+	if o.workers < 1 {
+		return cli.Wrong("-workers %d: the cluster needs at least 1 worker", o.workers)
+	}
 	screen := progress.New(out, progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
 	v, err := compose(ctx, o, screen)

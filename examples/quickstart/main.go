@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ const help = `Quickstart runs the whole life of a Kubernetes cluster as a VNF, o
 	quickstart                                the life; the process is killed in the middle, and the next one continues
 	quickstart -control-plane 3 -workers 3    a larger cluster
 	quickstart -state dir                     keep the machines and the state: interrupt it, run it again, and it continues
-	quickstart -plan                          show what the first operation would do on which machine
+	quickstart -plan                          show what the first operation would do on which machine; with -json as JSON
 	quickstart -timeline life.svg             draw which steps ran when, on which machine
 `
 
@@ -54,6 +55,9 @@ func main() {
 	program.Flags.StringVar(&o.pauseBefore, "pause-before", "", "wait before the step of this name, such as join or scale_end/join, so that you can kill the program there")
 	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	program.Main(func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return cli.Wrong("%w", err)
+		}
 		switch {
 		case o.plan:
 			return showPlan(ctx, o)
@@ -65,6 +69,29 @@ func main() {
 		return crash.Show(ctx, screen.Title, cmp.Or(o.pauseBefore, "scale_end/join"), []string{"-package", o.pkg, "-request", o.request,
 			"-control-plane", fmt.Sprint(o.controlPlane), "-workers", fmt.Sprint(o.workers), "-timeline", o.timeline, "-json=" + fmt.Sprint(o.json)})
 	})
+}
+
+// check returns what is wrong with the flags, before anything is done.
+func (o options) check() error {
+	if o.request == "" && (o.controlPlane != 1 && o.controlPlane != 3 || o.workers < 1) {
+		return fmt.Errorf("-control-plane %d -workers %d: the sample has 1 or 3 control-plane nodes, and at least 1 worker", o.controlPlane, o.workers)
+	}
+	switch {
+	case o.timeline == "":
+		return nil
+	case o.plan:
+		return errors.New("-timeline draws operations, and -plan runs none")
+	}
+	_, missing := os.Stat(o.timeline)
+	file, err := os.OpenFile(o.timeline, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the picture has no secrets
+	if err != nil {
+		return fmt.Errorf("-timeline: %w", err)
+	}
+	err = file.Close()
+	if missing != nil {
+		err = errors.Join(err, os.Remove(o.timeline))
+	}
+	return err
 }
 
 // screen shows what happens.
@@ -137,17 +164,28 @@ func showPlan(ctx context.Context, o options) error {
 		return err
 	}
 	plan, err := v.Preview(ctx, id, request)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case o.json:
+		return json.NewEncoder(os.Stdout).Encode(plan)
 	}
 	screen.Title("%s\n%s", life[done].title, plan)
 	return nil
 }
 
-// live runs the life, or what is left of it.
+// live runs the life, or what is left of it, and tells how an interrupted run is continued.
 func live(ctx context.Context, o options) error {
 	screen := o.screen(ctx)
 	defer screen.Close()
+	err := liveOn(ctx, o, screen)
+	if ctx.Err() != nil && err != nil && !crash.IsShown() {
+		screen.Title("run again with -state %s to continue", o.state)
+	}
+	return err
+}
+
+func liveOn(ctx context.Context, o options, screen *progress.Screen) error {
 	v, err := compose(ctx, o, screen)
 	if err != nil {
 		return err
@@ -224,8 +262,5 @@ func (v *vnfm) draw(ctx context.Context, operations []*vnflcm.VnfLcmOpOcc, file 
 // wait waits for the end of an operation. An interrupt leaves it for the next run.
 func (v *vnfm) wait(ctx context.Context, operation string) error {
 	_, err := v.Wait(ctx, operation)
-	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted: run again with the same -state to continue")
-	}
 	return err
 }

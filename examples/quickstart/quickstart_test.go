@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/internal/fulltest"
 )
 
@@ -116,6 +118,12 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 			if err := first.Wait(); err == nil {
 				t.Errorf("exit code 0 although the program was interrupted:\n%s", said.String())
+			}
+			if c.signal == os.Interrupt && (first.ProcessState.ExitCode() != cli.Interrupted || !strings.HasSuffix(said.String(), "quickstart: interrupted\n")) {
+				t.Errorf("exit code %d:\n%s", first.ProcessState.ExitCode(), said.String())
+			}
+			if told := strings.Contains(said.String(), "run again with -state "+state+" to continue"); told != (c.signal == os.Interrupt) {
+				t.Errorf("how to continue is in the output: %t\n%s", told, said.String())
 			}
 			checkPrivate(t, state)
 			out, err := run(t, args...)
@@ -255,10 +263,71 @@ func TestWrongInput(t *testing.T) {
 	if strings.Contains(out, "password1") {
 		t.Errorf("a password is in the output:\n%s", out)
 	}
-	for _, args := range [][]string{{"-control-plane", "2"}, {"-workers", "0"}, {"-package", "/nonexistent"}} {
-		if out, err := run(t, append(args, "-state", t.TempDir())...); err == nil {
-			t.Errorf("%v: exit code 0:\n%s", args, out)
+}
+
+// TestExitCodes checks that a fault ends the program with the code that the help has, after one line about it, also if a child of the
+// program has found the fault.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"-control-plane", "2"}, cli.Usage, "quickstart: -control-plane 2 -workers 2: the sample has"},
+		{[]string{"-workers", "0"}, cli.Usage, "quickstart: -control-plane 1 -workers 0: the sample has"},
+		{[]string{"-fast"}, cli.Usage, "quickstart: flag provided but not defined: -fast"},
+		{[]string{"now"}, cli.Usage, `quickstart: unknown word "now"`},
+		{[]string{"-timeline", "/nonexistent/life.svg"}, cli.Usage, "quickstart: -timeline: open /nonexistent/life.svg: "},
+		{[]string{"-timeline", "life.svg", "-plan"}, cli.Usage, "quickstart: -timeline draws operations, and -plan runs none"},
+		{[]string{"-package", "/nonexistent"}, cli.Failed, "/nonexistent"},
+		{[]string{"-request", "/nonexistent"}, cli.Failed, "/nonexistent"},
+	} {
+		for _, state := range []string{"", filepath.Join(t.TempDir(), "state")} {
+			args := c.args
+			if state != "" {
+				args = append([]string{"-state", state}, args...)
+			}
+			out, err := run(t, args...)
+			exit, ended := errors.AsType[*exec.ExitError](err)
+			if !ended || exit.ExitCode() != c.code || strings.Count(out, "quickstart: ") != 1 || !strings.Contains(out, c.says) || strings.Contains(out, "exit status") {
+				t.Errorf("%q: %v\n%s", args, err, out)
+			}
+			if _, err := os.Stat(state); c.code == cli.Usage && err == nil {
+				t.Errorf("%q: the state directory exists", args)
+			}
 		}
+	}
+}
+
+// TestInterrupted interrupts a run that shows a crash. Its children continue nothing, so no output names a state directory.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	p := program(t.Context(), t)
+	var errs strings.Builder
+	p.Stderr = &errs
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "create-vm") {
+			_ = p.Process.Signal(os.Interrupt)
+			break
+		}
+	}
+	_, err = io.Copy(&said, out)
+	_ = p.Wait()
+	if code := p.ProcessState.ExitCode(); err != nil || code != cli.Interrupted || strings.Contains(said.String(), "-state") {
+		t.Errorf("exit code %d, %v:\n%s", code, err, said.String())
+	}
+	if errs.String() != "quickstart: interrupted\n" {
+		t.Errorf("it says %q", errs.String())
 	}
 }
 
@@ -275,5 +344,15 @@ func TestPlan(t *testing.T) {
 	}
 	if out, err := run(t, "-plan"); err != nil || !strings.Contains(out, "kubeadm init") {
 		t.Errorf("without a state: %v\n%s", err, out)
+	}
+	out, err := run(t, "-plan", "-json", "-workers", "3")
+	var plan struct {
+		Operation string `json:"operation"`
+		Tasks     []struct {
+			Name, Machine string
+		} `json:"tasks"`
+	}
+	if failed := json.Unmarshal([]byte(out), &plan); err != nil || failed != nil || plan.Operation != "INSTANTIATE" || len(plan.Tasks) < 10 || !strings.Contains(fmt.Sprint(plan.Tasks), "{join workerNode-2}") {
+		t.Errorf("as JSON: %v, %v\n%s", err, failed, out)
 	}
 }

@@ -86,9 +86,6 @@ func (o options) readRequest(screen *progress.Screen) (request vnflcm.Instantiat
 	request.VimConnectionInfo = vnflcm.VimConnections{{ID: "sandbox", VimID: "sandbox", VimType: "sandbox"}}
 	if o.request == "" {
 		flavour := map[int]string{1: "simple", 3: "complex"}[o.controlPlane]
-		if flavour == "" || o.workers < 1 {
-			return request, fmt.Errorf("-control-plane %d -workers %d: the sample has 1 or 3 control-plane nodes, and at least 1 worker", o.controlPlane, o.workers)
-		}
 		request.FlavourID, request.InstantiationLevelID = flavour, ""
 		request.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: o.workers - 1}}
 		if o.controlPlane > 1 {

@@ -5,11 +5,13 @@ package crash
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
+	"github.com/vnfkit/vnfkit/examples/internal/cli"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -19,6 +21,12 @@ const paused = "paused"
 // Say tells the user something, as fmt.Printf formats it.
 type Say func(format string, args ...any)
 
+// shown is the environment variable of children of Show.
+const shown = "VNFKIT_SHOWN"
+
+// IsShown reports whether this process is a child of Show: the user has not called it, and cannot continue its state.
+func IsShown() bool { return os.Getenv(shown) != "" }
+
 // PauseBefore stops before the step of that name ("join", or "scale_end/join") for as long as the program
 // runs. An empty name stops nowhere.
 func PauseBefore(say Say, name, state string) vnflcm.Interceptor {
@@ -26,8 +34,11 @@ func PauseBefore(say Say, name, state string) vnflcm.Interceptor {
 		if name == "" || name != step.Name && name != step.Phase+"/"+step.Name {
 			return next(ctx)
 		}
-		say("paused before %s/%s: kill or interrupt this program, process %d, and run it again without -pause-before",
-			step.Phase, step.Name, os.Getpid())
+		remedy := fmt.Sprintf(": kill or interrupt this program, process %d, and run it again without -pause-before", os.Getpid())
+		if IsShown() {
+			remedy = ""
+		}
+		say("paused before %s/%s%s", step.Phase, step.Name, remedy)
 		// Show kills the program as soon as the file exists: the line above is printed by then.
 		if err := os.WriteFile(filepath.Join(state, paused), nil, 0o600); err != nil {
 			return err
@@ -50,14 +61,26 @@ func Show(ctx context.Context, say Say, pause string, args []string) error {
 		return err
 	}
 	if err := killOncePaused(first, filepath.Join(state, paused)); err != nil {
-		return err
+		return explained(ctx, err)
 	}
 	say("process %d was killed with SIGKILL before %s; starting again", first.Process.Pid, pause)
 	second, err := start(ctx, append([]string{"-state", state}, args...))
 	if err != nil {
 		return err
 	}
-	return second.Wait()
+	return explained(ctx, second.Wait())
+}
+
+// explained returns the error of a program whose child has ended with err.
+func explained(ctx context.Context, err error) error {
+	exit, isExit := errors.AsType[*exec.ExitError](err)
+	switch {
+	case isExit && exit.Exited():
+		return cli.Explained{Code: exit.ExitCode()}
+	case isExit && ctx.Err() != nil: // a second interrupt, as a terminal sends it to the child, ends the child at once
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // start runs this program.
@@ -67,20 +90,23 @@ func start(ctx context.Context, args []string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, self, args...) //nolint:gosec // this program itself, with the user's own flags
-	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	c.Stdout, c.Stderr, c.Env = os.Stdout, os.Stderr, append(os.Environ(), shown+"=1")
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	return c, c.Start()
 }
 
-// killOncePaused waits until the child has paused. One that ends by itself never came to that step.
+// killOncePaused waits until the child has paused, and kills it. A child that ends before is an error.
 func killOncePaused(c *exec.Cmd, file string) error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
 	for {
 		select {
 		case err := <-ended:
-			return errors.Join(errors.New("the program ended before it came to the step it was to be killed at"), err)
+			if err == nil {
+				err = errors.New("the program ended without the step of -pause-before")
+			}
+			return err
 		case <-time.After(50 * time.Millisecond):
 		}
 		if _, err := os.Stat(file); err == nil {
