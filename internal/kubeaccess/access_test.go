@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
@@ -232,6 +233,35 @@ func TestFaults(t *testing.T) {
 	}
 	if n := elsewhere.count(); n != 0 {
 		t.Errorf("another API was asked %d times", n)
+	}
+}
+
+// TestAnswerBreaksOff: a request is repeated when the connection ends in the middle of its answer.
+func TestAnswerBreaksOff(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, (*httptest.Server).StartTLS)
+	cluster, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), kubeaccess.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	var requests atomic.Int32
+	a.set(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"kind":"Pod","apiVersion":"v1","metadata":`)
+		if requests.Add(1) == 1 {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = fmt.Fprint(w, `{"name":"p"}}`)
+		return true
+	})
+	err = cluster.Do(t.Context(), func(ctx context.Context) error {
+		_, err := cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default").Get(ctx, "p", metav1.GetOptions{})
+		return err
+	})
+	if err != nil || requests.Load() != 2 {
+		t.Errorf("after %d requests: %v", requests.Load(), err)
 	}
 }
 

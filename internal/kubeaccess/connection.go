@@ -76,7 +76,7 @@ func (c *Connection) open(config *rest.Config) (err error) {
 	config.ContentConfig = rest.ContentConfig{ContentType: runtime.ContentTypeJSON}
 	c.Config = config
 	own := rest.CopyConfig(config)
-	own.Transport, own.Timeout = patient{config.Transport}, requestTimeout
+	own.Transport, own.Timeout = patient{config.Transport, c}, requestTimeout
 	if config.Timeout > 0 {
 		own.Timeout = min(config.Timeout, requestTimeout)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -47,16 +48,36 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// patient removes Retry-After from answers, so that clients do not wait as long as a server tells them to: Do limits
-// the wait.
-type patient struct{ http.RoundTripper }
+// patient is below the connection's own clients. It removes Retry-After from answers, so that the clients do not wait as long as a server
+// tells them to: Do limits the wait. It also sorts the errors of answers that break off.
+type patient struct {
+	http.RoundTripper
+	connection *Connection
+}
 
 func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := p.RoundTripper.RoundTrip(request)
-	if err == nil {
-		answer.Header.Del("Retry-After")
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	answer.Header.Del("Retry-After")
+	answer.Body = sortedBody{answer.Body, p.connection}
+	return answer, nil
+}
+
+// sortedBody sorts what fails while an answer is read: net/http has no value for an HTTP/2 connection that ends in the middle.
+type sortedBody struct {
+	io.ReadCloser
+	connection *Connection
+}
+
+// Read implements io.Reader.
+func (b sortedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.connection.broken(err)
+	}
+	return n, err
 }
 
 func newTransport(l *line, config *tls.Config) *http.Transport {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -60,6 +62,27 @@ func TestControlPlaneEndsMeanwhile(t *testing.T) {
 	}
 	if n, _, err := s.NodeAt(t.Context(), addressOf("w4")); err != nil || n.Labels["zone"] != "a" {
 		t.Errorf("%v, %v", n.Labels, err)
+	}
+}
+
+// TestAnswerBreaksOff: another node is asked when the connection ends in the middle of an answer.
+func TestAnswerBreaksOff(t *testing.T) {
+	t.Parallel()
+	serve := func(breaksOff bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"kind":"NodeList","apiVersion":"v1","items":[`)
+			if breaksOff {
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+			_, _ = io.WriteString(w, `{"metadata":{"name":"n"}}]}`)
+		}
+	}
+	k := cluster.New([]hostileControlPlane{newHostileControlPlane(t, serve(true)), newHostileControlPlane(t, serve(false))})
+	t.Cleanup(k.Close)
+	if nodes, err := k.Nodes(t.Context()); err != nil || len(nodes) != 1 {
+		t.Errorf("%v, %v", nodes, err)
 	}
 }
 

@@ -58,6 +58,7 @@ func newHostileControlPlane(t *testing.T, serve http.HandlerFunc) hostileControl
 		}
 	}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
+	server.EnableHTTP2 = true // as in Kubernetes
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	encoded := func(kind string, data []byte) string {

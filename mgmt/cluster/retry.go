@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
 
 // permanentError ends poll: trying again does not help.
@@ -61,7 +63,7 @@ func helpsElsewhere(err error) bool {
 	}
 	_, request := errors.AsType[*url.Error](err)
 	_, network := errors.AsType[net.Error](err)
-	return request || network || errors.Is(err, io.ErrUnexpectedEOF)
+	return request || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, kubeaccess.ErrUnreachable)
 }
 
 // mayPass reports whether a retry can help.
