@@ -38,11 +38,12 @@ func (p Policy) Do(ctx context.Context, try func() error) error {
 			reason = err
 		}
 		pause := pauses.NextBackOff()
-		if left := p.Within - time.Since(began); p.Within > 0 && left < pause {
-			if left <= 0 {
+		if p.Within > 0 {
+			left := p.Within - time.Since(began)
+			if left <= 0 && ctx.Err() == nil {
 				return reason
 			}
-			pause = left
+			pause = min(pause, left)
 		}
 		if cause := Pause(ctx, pause); cause != nil {
 			return because(cause, reason)

@@ -88,3 +88,21 @@ func TestAnAttemptThatWasCutGivesNoReason(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestTheContextEndsInAnAttemptThatIsTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, errLimit)
+		defer cancel()
+		count := 0
+		err := retry.Policy{First: time.Second, Most: time.Second, Within: time.Minute}.Do(ctx, func() error {
+			if count++; count == 1 {
+				return errBusy
+			}
+			<-ctx.Done()
+			return errOther
+		})
+		if !errors.Is(err, errLimit) || !errors.Is(err, errBusy) || errors.Is(err, errOther) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
