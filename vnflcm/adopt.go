@@ -29,6 +29,10 @@ type Adopted struct {
 	Levels map[string]int
 	// State has the data that later operations read with Operation.State, by key. They are written together with the instance.
 	State map[string]any
+	// Owned identifies the resources that belong to the instance from now on by ids that are unique among all VIMs, such as UIDs of
+	// objects. While the instance is instantiated, no other adoption may return one of them. VNFCs need not be listed: they are
+	// compared by their ResourceID.
+	Owned []string
 }
 
 // Adopt takes over a VNF that another program has instantiated, for example OpenStack Tacker. Afterwards the VNF
@@ -42,7 +46,7 @@ type Adopted struct {
 //
 // All faults are reported at once (*ParamError, joined; ErrInvalidRequest), also a number of VNFCs that contradicts the
 // scale status. ErrNotSupported: the InfraDriver is not an Adopter. ErrConflict: an instance with this ID exists, or
-// another instance has a machine of the VNF, or the VIM was removed meanwhile.
+// another instance has a machine or an adopted resource of the VNF, or the VIM was removed meanwhile.
 func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
 	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
 	if err := errors.Join(known.checkAdoptable(), checkAdopted(known, req)); err != nil {
@@ -137,7 +141,7 @@ func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *inst
 	if err == nil {
 		faults = append(faults, checkNumbers(s.op, found.VNFCs))
 	}
-	rec.Instance.InstantiationState, rec.Levels, rec.Resources = Instantiated, s.op.Levels, found.Resources
+	rec.Instance.InstantiationState, rec.Levels, rec.Resources, rec.Adopted = Instantiated, s.op.Levels, found.Resources, found.Owned
 	return found.State, s.masked(errors.Join(faults...))
 }
 
@@ -222,10 +226,13 @@ func (v VNFC) sameResource(other VNFC) bool {
 	return v.ResourceID == other.ResourceID && v.Metadata[uidKey] == other.Metadata[uidKey]
 }
 
-// shares returns ErrConflict if another instance has the same id or one of the machines.
+// shares returns ErrConflict if another instance has the same id, or one of the machines or adopted resources.
 func (rec *instanceRecord) shares(other *instanceRecord) error {
 	if other.Instance.ID == rec.Instance.ID {
 		return fmt.Errorf("%w: there is a VNF instance %s", ErrConflict, rec.Instance.ID)
+	}
+	if i := slices.IndexFunc(rec.Adopted, func(id string) bool { return slices.Contains(other.Adopted, id) }); i >= 0 {
+		return fmt.Errorf("%w: the VNF instance %s has adopted the resource %s", ErrConflict, other.Instance.ID, rec.Adopted[i])
 	}
 	for _, v := range rec.Resources.VNFCs {
 		if slices.ContainsFunc(other.Resources.VNFCs, v.sameResource) {

@@ -25,7 +25,7 @@ func (c *cloud) Adopt(ctx context.Context, op *vnflcm.Operation, resource string
 			found.VNFCs[i].Metadata = map[string]string{"uid": c.podUID}
 		}
 	}
-	return vnflcm.Adopted{Resources: found, Levels: c.adoptedLevels, State: map[string]any{"toy": "adopted"}}, errors.Join(c.planFault, err)
+	return vnflcm.Adopted{Resources: found, Levels: c.adoptedLevels, State: map[string]any{"toy": "adopted"}, Owned: c.owned}, errors.Join(c.planFault, err)
 }
 
 // adoption is a VNF that one Manager has instantiated and another Manager, with another store, adopts.
@@ -134,16 +134,18 @@ func (a *adoption) stateKeys() (keys []string) {
 	return keys
 }
 
-// TestAdoptPods checks that pods of the same name in two namespaces are two VNFCs, and that a pod belongs to one instance.
+// TestAdoptPods checks that pods of the same name in two namespaces are two VNFCs, and that a pod, and an adopted resource, belongs to
+// one instance.
 func TestAdoptPods(t *testing.T) {
 	t.Parallel()
 	a := newAdoption(t, nil)
 	toy, _ := a.cfg.Infra["toy"].(*cloud)
 	for i, c := range []struct {
-		uid  string
-		want error
-	}{{"1", nil}, {"2", nil}, {"1", vnflcm.ErrConflict}} {
-		toy.podUID = c.uid
+		uid   string
+		owned []string
+		want  error
+	}{{"1", []string{"a", "b"}, nil}, {"2", []string{"c"}, nil}, {"1", nil, vnflcm.ErrConflict}, {"3", []string{"d", "b"}, vnflcm.ErrConflict}} {
+		toy.podUID, toy.owned = c.uid, c.owned
 		known := a.known
 		known.ID = fmt.Sprint("instance-", i)
 		a.world.mu.Lock()

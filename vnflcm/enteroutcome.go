@@ -77,7 +77,7 @@ func (rec *instanceRecord) clear() {
 	rec.Instance.InstantiationState, rec.Instance.VimConnectionInfo = NotInstantiated, nil
 	rec.Initial, rec.Levels, rec.Resources, rec.Published, rec.RegisteredVIMs = InstantiateVnfRequest{}, nil, Resources{}, nil, nil
 	rec.PackageDigest, rec.DefaultVIM, rec.VIMForm, rec.VIMOwner, rec.Instance.Extensions = "", "", "", nil, Params{}
-	rec.Links, rec.ManagedLinks = nil, nil
+	rec.Links, rec.ManagedLinks, rec.Adopted = nil, nil, nil
 }
 
 // finish unlocks the instance, enters a final state and removes what only the operation needed.

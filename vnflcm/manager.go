@@ -198,6 +198,8 @@ type instanceRecord struct {
 	Resources     Resources             `json:"resources,omitzero"`
 	// What drivers have published of machines, by their resource ids.
 	Published map[string]map[string]string `json:"published,omitempty"`
+	// Adopted are the ids of the resources that the instance has adopted (Adopted.Owned).
+	Adopted []string `json:"adopted,omitempty"`
 	// RegisteredVIMs are the VIMs that the instance has become, by RegisterVIM.
 	RegisteredVIMs []string `json:"registeredVims,omitempty"`
 	// The current external connections.

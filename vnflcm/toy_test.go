@@ -104,6 +104,7 @@ type cloud struct {
 
 	adoptedLevels map[string]int // levels that Adopt returns
 	podUID        string         // uid of each VNFC that Adopt returns, "" for machines
+	owned         []string       // what an adoption returns as Adopted.Owned
 }
 
 func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {

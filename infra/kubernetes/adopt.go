@@ -53,7 +53,7 @@ func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource strin
 		state[vdusKey] = w.vdus
 	}
 	found, err := w.resources(ctx, refs)
-	return vnflcm.Adopted{Resources: found, Levels: shownLevels(op, found.VNFCs), State: state}, err
+	return vnflcm.Adopted{Resources: found, Levels: shownLevels(op, found.VNFCs), State: state, Owned: w.adopted.owned}, err
 }
 
 // adoptReleases returns the objects of the releases.
@@ -159,6 +159,11 @@ func (w *work) readAdopted(ctx context.Context, refs []objects.Ref, release stri
 	}
 	if len(missing) > 0 {
 		w.op.Warn(ctx, fmt.Sprintf("%d objects do not exist, such as %s: they are not adopted", len(missing), missing[0]))
+	}
+	for _, o := range found {
+		if r := objects.RefOf(o); !r.HoldsOthers() {
+			w.adopted.owned = append(w.adopted.owned, string(r.UID))
+		}
 	}
 	w.adopted.Managers = unique(append(w.adopted.Managers, objects.ManagersOf(found)...))
 	return found, nil

@@ -23,6 +23,8 @@ type adopted struct {
 	Releases map[string]adoptedRelease `json:"releases,omitempty"` // by name
 	Objects  []objects.Ref             `json:"objects,omitempty"`  // of manifests, with their UIDs
 	Managers []objects.Ref             `json:"managers,omitempty"` // objects of Flux that may undo the changes of operations
+
+	owned []string // while adopting: the UIDs of the objects that belong to the VNF alone
 }
 
 // adoptedRelease is the revision of a release that was adopted.
