@@ -53,7 +53,39 @@ func (d *Driver) Adopt(ctx context.Context, op *vnflcm.Operation, resource strin
 		state[vdusKey] = w.vdus
 	}
 	found, err := w.resources(ctx, refs)
+	if err == nil {
+		err = w.checkReplicas(ctx, refs, found.VNFCs)
+	}
 	return vnflcm.Adopted{Resources: found, Levels: shownLevels(op, found.VNFCs), State: state, Owned: w.adopted.owned}, err
+}
+
+// checkReplicas refuses VDUs whose workload has other replicas than the VDU has VNFCs: operations would set the replicas to the number
+// of VNFCs.
+func (w *work) checkReplicas(ctx context.Context, refs []objects.Ref, vnfcs []vnflcm.VNFC) error {
+	have := numbers(vnfcs)
+	var faults []error
+	of := w.workloads(refs)
+	for _, id := range sortedKeys(of) {
+		if len(w.op.Flavour.AspectsOf(id)) == 0 {
+			continue
+		}
+		n, err := w.objects.Replicas(ctx, of[id])
+		if err == nil && n != have[id] {
+			err = &vnflcm.ParamError{Path: "additionalParams.vdu_mapping." + id, Reason: fmt.Sprintf(
+				"%s has %d replicas, and the VDU has %d pods: an operation would set the replicas to this number (%s)", of[id], n, have[id], w.knownAs(id))}
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// numbers returns the number of VNFCs of each VDU.
+func numbers(vnfcs []vnflcm.VNFC) map[string]int {
+	have := map[string]int{}
+	for _, v := range vnfcs {
+		have[v.VDU]++
+	}
+	return have
 }
 
 // adoptReleases returns the objects of the releases.
@@ -172,11 +204,7 @@ func (w *work) readAdopted(ctx context.Context, refs []objects.Ref, release stri
 // shownLevels returns the scale levels at which the VDUs have these numbers of VNFCs, for the aspects with such a level. An aspect
 // whose VDUs another aspect scales too is left out.
 func shownLevels(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) map[string]int {
-	have := map[string]int{}
-	for _, v := range vnfcs {
-		have[v.VDU]++
-	}
-	out := map[string]int{}
+	have, out := numbers(vnfcs), map[string]int{}
 	for _, a := range op.Flavour.Aspects {
 		if level, found := shownLevel(op, a.ID, min(a.MaxLevel, len(vnfcs)), have); found { // a step adds a VNFC
 			out[a.ID] = level

@@ -3,10 +3,12 @@ package kubernetes_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -51,5 +53,32 @@ func TestAdoptTwice(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// twoOfWeb has a second workload of the VDU WEB.
+const twoOfWeb = plainManifests + "---\n" + `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: canary, labels: {app.kubernetes.io/component: WEB}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {pods: canary}}
+  template:
+    metadata: {labels: {pods: canary, app.kubernetes.io/component: WEB}}
+    spec: {containers: [{name: c, image: c}]}
+`
+
+// TestAdoptOtherReplicas: a VDU whose workload has another number of replicas than the VDU has pods is not adopted, because a later
+// operation would set the replicas to the number of pods.
+func TestAdoptOtherReplicas(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, kubernetes.VimTypeV2)
+	l.files["Files/plain.yaml"].Data = []byte(twoOfWeb)
+	l.byKubectl(twoOfWeb, plainKinds)
+	l.running(3)
+	const want = "additionalParams.vdu_mapping.WEB: Deployment shop/web has 1 replicas, and the VDU has 2 pods: an operation would set the replicas to this number " +
+		"(but as Deployment shop/web, Deployment shop/canary)"
+	if err := l.adopt(adoptedPlain, ""); !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
+		t.Error(err)
 	}
 }
