@@ -19,15 +19,19 @@ type Policy struct {
 	Within time.Duration
 	// If reports whether an error may pass. Default: every error may.
 	If func(error) bool
+	// For says what Do waits for, to a Watch: Wait.For.
+	For string
 }
 
 // Do calls try until it succeeds, fails with an error that does not pass, or the time is over. Do returns the error of the
 // last attempt. If ctx ends, the error also wraps the cause of ctx; an attempt that the end of ctx may have cut gives no
-// reason if an earlier one has given a reason.
+// reason if an earlier one has given a reason. The Watch of ctx sees every attempt that fails with an error that may pass.
 func (p Policy) Do(ctx context.Context, try func() error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = p.First, p.Most
 	began := time.Now()
+	wait := Begin(ctx, p.For)
+	defer wait.End()
 	var reason error
 	for {
 		err := try()
@@ -36,6 +40,7 @@ func (p Policy) Do(ctx context.Context, try func() error) error {
 		}
 		if reason == nil || ctx.Err() == nil {
 			reason = err
+			wait.Failed(err)
 		}
 		pause := pauses.NextBackOff()
 		if p.Within > 0 {
