@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -23,6 +24,7 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 	if err == nil {
 		err = cause
 	}
+	err = newFailure(err, cmp.Or(cause, r.stopped()))
 	masked := &maskedError{text: r.mask.applyTo(err), err: err}
 	// Check the cause of the run's context. err may come from a Manager that the driver itself owns.
 	if errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrLeased) {
