@@ -13,7 +13,7 @@ import (
 // maxPacked bounds the size of a packaged chart.
 const maxPacked = 64 << 20
 
-// readArchive reads a packaged chart and checks its members before any of it is written to a master.
+// readArchive reads a packaged chart and checks its members before any of it is written to a machine.
 func readArchive(open func() (io.ReadCloser, error)) ([]byte, error) {
 	r, err := open()
 	if err != nil {

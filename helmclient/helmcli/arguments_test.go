@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 			return c.Uninstall(t.Context(), helmclient.Uninstall{Name: name, Wait: in.Wait, KeepHistory: true, Description: "-d"})
 		}, []string{"helm", "uninstall", "web", "--namespace=shop", "--timeout=1m30s", "--cascade=background", "--wait", "--keep-history", "--description=-d"}},
 	} {
-		client, list, _ := masters(t, 1)
+		client, list, _ := machines(t, 1)
 		if err := tc.run(client); err != nil {
 			t.Fatal(verb, err)
 		}
@@ -71,7 +71,7 @@ func join(lists ...[]string) (out []string) {
 	return out
 }
 
-// TestInvalid has requests that are refused before a master is asked.
+// TestInvalid has requests that are refused before a machine is asked.
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	path := helmclient.Chart{Path: "web"}
@@ -81,7 +81,7 @@ func TestInvalid(t *testing.T) {
 		change(&in)
 		return in
 	}
-	client, list, _ := masters(t, 1)
+	client, list, _ := machines(t, 1)
 	ctx := t.Context()
 	for name, in := range map[string]helmclient.Install{
 		"name":       with(func(in *helmclient.Install) { in.Release = "-x" }),
@@ -129,17 +129,17 @@ func TestInvalid(t *testing.T) {
 		}
 	}
 	if len(list[0].argvs) > 0 {
-		t.Error("the master was asked", list[0].argvs)
+		t.Error("the machine was asked", list[0].argvs)
 	}
 }
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	one := []helmcli.Master{{Name: "m", Runner: shell{}}}
+	one := []helmcli.Machine{{Name: "m", Runner: shell{}}}
 	for name, config := range map[string]helmcli.Config{
-		"no masters": {Dir: "/x"}, "no dir": {Masters: one}, "root": {Masters: one, Dir: "/x/.."}, "relative": {Masters: one, Dir: "x"},
-		"kubeconfig": {Masters: one, Dir: "/x", Kubeconfig: "y"}, "namespace": {Masters: one, Dir: "/x", Namespace: "Y"},
-		"twice": {Masters: append(one, one...), Dir: "/x"}, "no runner": {Masters: []helmcli.Master{{Name: "m"}}, Dir: "/x"},
+		"no machines": {Dir: "/x"}, "no dir": {Machines: one}, "root": {Machines: one, Dir: "/x/.."}, "relative": {Machines: one, Dir: "x"},
+		"kubeconfig": {Machines: one, Dir: "/x", Kubeconfig: "y"}, "namespace": {Machines: one, Dir: "/x", Namespace: "Y"},
+		"twice": {Machines: append(one, one...), Dir: "/x"}, "no runner": {Machines: []helmcli.Machine{{Name: "m"}}, Dir: "/x"},
 	} {
 		if _, err := helmcli.New(config); !errors.Is(err, helmclient.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -155,7 +155,7 @@ func TestHostileArchives(t *testing.T) {
 		"up":        packed(t, map[string]string{"web/Chart.yaml": "", "web/../../x": ""}),
 		"backslash": packed(t, map[string]string{"web/Chart.yaml": "", `web\..\x`: ""}),
 	} {
-		client, list, _ := masters(t, 1)
+		client, list, _ := machines(t, 1)
 		_, err := client.Install(t.Context(), helmclient.Install{Name: theWeb, Chart: helmclient.Chart{Archive: func() (io.ReadCloser, error) {
 			return io.NopCloser(bytes.NewReader(data)), nil
 		}}})

@@ -17,8 +17,8 @@ const makeCA = `mkdir -p "$(dirname "$1")" || exit 74; t=$(mktemp "$1.XXXXXXXX")
 	`/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem /etc/ssl/cert.pem; do ` +
 	`if [ -f "$f" ] && [ -r "$f" ]; then cat "$f" >>"$t" || exit 74; break; fi; done; mv -f "$t" "$1"`
 
-// authority writes a file of certificates on a master: the given ones, and those that the machine trusts already.
-func (m *master) authority(ctx context.Context, given []byte) (file string, err error) {
+// authority writes a file of certificates on a machine: the given ones, and those that the machine trusts already.
+func (m *machine) authority(ctx context.Context, given []byte) (file string, err error) {
 	sum := sha256.Sum256(given)
 	digest := hex.EncodeToString(sum[:])
 	file = m.dir + "/ca/" + digest + ".pem"

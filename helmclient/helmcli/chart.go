@@ -17,13 +17,13 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// withChart provides a chart on one of the masters and calls act.
-func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func(m *master, p providedChart) error) error {
+// withChart provides a chart on one of the machines and calls act.
+func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func(m *machine, p providedChart) error) error {
 	s, err := prepare(chart)
 	if err != nil {
 		return err
 	}
-	return c.try(ctx, func(m *master) error {
+	return c.try(ctx, func(m *machine) error {
 		p, err := c.provideChart(ctx, m, s)
 		defer c.discard(ctx, m, p.temp)
 		if err != nil {
@@ -35,7 +35,7 @@ func (c *Client) withChart(ctx context.Context, chart helmclient.Chart, act func
 
 // clusterVersion returns the version of the cluster, "" if kubectl does not give it: then helm renders for the newest version that
 // it knows.
-func (m *master) clusterVersion(ctx context.Context) string {
+func (m *machine) clusterVersion(ctx context.Context) string {
 	out, err := m.run(ctx, command{argv: []string{"kubectl", "get", "--raw=/version", "--request-timeout=10s"}})
 	var info struct {
 		GitVersion string `json:"gitVersion"`
@@ -66,7 +66,7 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 		return "", err
 	}
 	var manifest []byte
-	err = c.withChart(ctx, r.Chart, func(m *master, p providedChart) (err error) {
+	err = c.withChart(ctx, r.Chart, func(m *machine, p providedChart) (err error) {
 		run := command{argv: append([]string{"helm", "template", n.Release, p.ref, "--namespace=" + n.Namespace}, append(p.args, v.args...)...), files: true}
 		if kubernetes := cmp.Or(r.KubeVersion, m.clusterVersion(ctx)); kubernetes != "" {
 			run.argv = append(run.argv, "--kube-version="+kubernetes)
@@ -87,7 +87,7 @@ func (c *Client) Template(ctx context.Context, r helmclient.Install) (string, er
 // Show implements helmclient.Charts.
 func (c *Client) Show(ctx context.Context, chart helmclient.Chart) (*helmclient.ChartInfo, error) {
 	var info *helmclient.ChartInfo
-	err := c.withChart(ctx, chart, func(m *master, p providedChart) error {
+	err := c.withChart(ctx, chart, func(m *machine, p providedChart) error {
 		out, err := m.run(ctx, command{argv: append([]string{"helm", "show", "chart", p.ref}, p.args...), files: true})
 		if err == nil {
 			info, err = parseChart(out)
@@ -115,7 +115,7 @@ func parseChart(out []byte) (*helmclient.ChartInfo, error) {
 }
 
 // pull puts a chart into directory $2 and prints it. $1 is a reference for helm, or a directory or archive on the
-// master.
+// machine.
 const pull = `s=$1 t=$2; shift 2; if [ -d "$s" ]; then helm package "$s" --destination "$t" >/dev/null || exit; ` +
 	`elif [ -f "$s" ]; then cp "$s" "$t/chart.tgz" || exit 74; else helm pull "$s" --destination "$t" "$@" >/dev/null || exit; fi; ` +
 	`for f in "$t"/*.tgz; do cat "$f" || exit 74; exit 0; done; exit 74`
@@ -124,7 +124,7 @@ const pull = `s=$1 t=$2; shift 2; if [ -d "$s" ]; then helm package "$s" --desti
 func (c *Client) Pull(ctx context.Context, chart helmclient.Chart, dir string) (string, error) {
 	var data []byte
 	var info *helmclient.ChartInfo
-	err := c.withChart(ctx, chart, func(m *master, p providedChart) (err error) {
+	err := c.withChart(ctx, chart, func(m *machine, p providedChart) (err error) {
 		temp, err := m.temporary(ctx)
 		defer c.discard(ctx, m, temp)
 		if err != nil {

@@ -20,22 +20,22 @@ type Runner interface {
 	Run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer) error
 }
 
-// Master is a machine that has helm and reaches the cluster. It also needs kubectl for helmclient.CRDCreateReplace, for
+// Machine has helm and reaches the cluster, such as a control-plane node. It also needs kubectl for helmclient.CRDCreateReplace, for
 // all CRDs of charts with helm 4, to mark releases as failed, and for the events in a NotReadyError. kubectl uses the kubeconfig of
 // helm: another client of the API would need credentials of its machine that have the same rights.
-type Master struct {
+type Machine struct {
 	Name   string // used in errors; required, unique
 	Runner Runner // required
 }
 
 // Config names the machines that have helm.
 type Config struct {
-	Masters []Master // at least one; tried in this order
-	// Dir is an absolute path on the masters, created if it is missing (0700). It holds charts, repositories, caches
+	Machines []Machine // at least one; tried in this order
+	// Dir is an absolute path on the machines, created if it is missing (0700). It holds charts, repositories, caches
 	// and credentials. Nothing is written elsewhere. The specification of Helm charts in Tacker uses
 	// /var/tacker/helm/<instance>.
 	Dir string
-	// Kubeconfig is a file on the masters. Default: the file that helm uses for the user that runs it ($KUBECONFIG,
+	// Kubeconfig is a file on the machines. Default: the file that helm uses for the user that runs it ($KUBECONFIG,
 	// ~/.kube/config) or, if neither exists, /etc/kubernetes/admin.conf if it can be read.
 	Kubeconfig string
 	Namespace  string       // of requests that name no namespace; default "default"
@@ -44,22 +44,22 @@ type Config struct {
 
 // Client implements helmclient.Client.
 type Client struct {
-	config  Config
-	masters []*master
+	config   Config
+	machines []*machine
 
 	mu        sync.Mutex
-	preferred int                        // index of the master that worked last
+	preferred int                        // index of the machine that worked last
 	working   map[helmclient.Name]bool   // releases that an operation is changing
-	known     map[string]repository      // repositories that every master must have
-	forgotten map[string]map[string]bool // repository, master: to be removed on that master when it is next reached
+	known     map[string]repository      // repositories that every machine must have
+	forgotten map[string]map[string]bool // repository, machine: to be removed on that machine when it is next reached
 }
 
 var _ helmclient.Client = (*Client)(nil)
 
-// New returns a client. It does not connect to a master. Its error is an ErrInvalid that names the field.
+// New returns a client. It does not connect to a machine. Its error is an ErrInvalid that names the field.
 func New(c Config) (*Client, error) {
-	if len(c.Masters) == 0 {
-		return nil, fmt.Errorf("%w: Config.Masters is empty", helmclient.ErrInvalid)
+	if len(c.Machines) == 0 {
+		return nil, fmt.Errorf("%w: Config.Machines is empty", helmclient.ErrInvalid)
 	}
 	if !path.IsAbs(c.Dir) || path.Clean(c.Dir) == "/" || strings.ContainsAny(c.Dir, "\x00\n") {
 		return nil, fmt.Errorf("%w: Config.Dir %q: must be the absolute path of a directory that nothing else uses", helmclient.ErrInvalid, c.Dir)
@@ -79,12 +79,12 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{config: c, working: map[helmclient.Name]bool{}, known: map[string]repository{}, forgotten: map[string]map[string]bool{}}
 	names := map[string]bool{}
-	for i, m := range c.Masters {
+	for i, m := range c.Machines {
 		if m.Name == "" || m.Runner == nil || names[m.Name] {
-			return nil, fmt.Errorf("%w: Config.Masters[%d]: Name and Runner are needed, each name once", helmclient.ErrInvalid, i)
+			return nil, fmt.Errorf("%w: Config.Machines[%d]: Name and Runner are needed, each name once", helmclient.ErrInvalid, i)
 		}
 		names[m.Name] = true
-		client.masters = append(client.masters, &master{name: m.Name, runner: m.Runner, dir: c.Dir, kubeconfig: c.Kubeconfig})
+		client.machines = append(client.machines, &machine{name: m.Name, runner: m.Runner, dir: c.Dir, kubeconfig: c.Kubeconfig})
 	}
 	return client, nil
 }

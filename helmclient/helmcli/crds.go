@@ -20,7 +20,7 @@ func sortObjects(list []unstructured.Unstructured) {
 }
 
 // replaceCRDs updates the CRDs of the cluster to those of the chart. Helm itself never updates CRDs.
-func (m *master) replaceCRDs(ctx context.Context, o operation, p providedChart) error {
+func (m *machine) replaceCRDs(ctx context.Context, o operation, p providedChart) error {
 	if o.crds != helmclient.CRDCreateReplace {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (m *master) replaceCRDs(ctx context.Context, o operation, p providedChart) 
 }
 
 // withCRDs calls do with the CRDs of a chart, if it has any, and waits until the API server serves them.
-func (m *master) withCRDs(ctx context.Context, p providedChart, do func(crds []byte) error) error {
+func (m *machine) withCRDs(ctx context.Context, p providedChart, do func(crds []byte) error) error {
 	crds, err := m.run(ctx, command{argv: append([]string{"helm", "show", "crds", p.ref}, p.args...), files: true})
 	if err != nil || len(bytes.TrimSpace(crds)) == 0 {
 		return err
@@ -45,7 +45,7 @@ func (m *master) withCRDs(ctx context.Context, p providedChart, do func(crds []b
 
 // rendered applies PostRender. Helm calls a program as post-renderer. Here that program prints the manifest that
 // PostRender made from an earlier dry run. It exists only for this call.
-func (c *Client) rendered(ctx context.Context, m *master, o operation, p providedChart) (providedChart, error) {
+func (c *Client) rendered(ctx context.Context, m *machine, o operation, p providedChart) (providedChart, error) {
 	if o.postRender == nil {
 		return p, nil
 	}

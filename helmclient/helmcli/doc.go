@@ -2,16 +2,16 @@
 // control-plane nodes, as Tacker's specification requires. A Runner, for example *sshexec.Host, runs the commands:
 //
 //	client, err := helmcli.New(helmcli.Config{
-//		Masters: []helmcli.Master{{Name: "master-1", Runner: host1}, {Name: "master-2", Runner: host2}},
+//		Machines: []helmcli.Machine{{Name: "machine-1", Runner: host1}, {Name: "machine-2", Runner: host2}},
 //		Dir:     "/var/tacker/helm/" + instanceID,
 //	})
 //
-// If a master cannot be reached, has no supported helm, or has a helm that cannot reach the cluster, the client uses the
-// next master. It copies charts and repositories to a master when they are needed there. If the connection is lost during
-// an operation, the client first inspects the release through any master, and repeats the operation only if nothing has
+// If a machine cannot be reached, has no supported helm, or has a helm that cannot reach the cluster, the client uses the
+// next machine. It copies charts and repositories to a machine when they are needed there. If the connection is lost during
+// an operation, the client first inspects the release through any machine, and repeats the operation only if nothing has
 // changed.
 //
-// The masters may have different versions of helm. Calls behave with helm 4 as with helm 3: an upgrade also sets fields
+// The machines may have different versions of helm. Calls behave with helm 4 as with helm 3: an upgrade also sets fields
 // that other clients have changed (--force-conflicts, with server-side apply), and existing CRDs stay unchanged unless the
 // request replaces them; kubectl creates the missing CRDs.
 //

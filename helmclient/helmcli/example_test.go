@@ -19,8 +19,8 @@ func (unplugged) Run(context.Context, []string, io.Reader, io.Writer, io.Writer)
 
 func ExampleNew() {
 	client, err := helmcli.New(helmcli.Config{
-		Masters: []helmcli.Master{{Name: "master-1", Runner: unplugged{}}, {Name: "master-2", Runner: unplugged{}}},
-		Dir:     "/var/tacker/helm/3b0b8c3d",
+		Machines: []helmcli.Machine{{Name: "machine-1", Runner: unplugged{}}, {Name: "machine-2", Runner: unplugged{}}},
+		Dir:      "/var/tacker/helm/3b0b8c3d",
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -31,6 +31,6 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// helm: master-1: no route to host
-	// helm: master-2: no route to host
+	// helm: machine-1: no route to host
+	// helm: machine-2: no route to host
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// order returns the masters in the order in which they are tried: the one that worked last comes first.
-func (c *Client) order() []*master {
+// order returns the machines in the order in which they are tried: the one that worked last comes first.
+func (c *Client) order() []*machine {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := []*master{c.masters[c.preferred]}
-	for i, m := range c.masters {
+	list := []*machine{c.machines[c.preferred]}
+	for i, m := range c.machines {
 		if i != c.preferred {
 			list = append(list, m)
 		}
@@ -22,18 +22,18 @@ func (c *Client) order() []*master {
 	return list
 }
 
-func (c *Client) prefer(m *master) {
+func (c *Client) prefer(m *machine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.masters {
-		if c.masters[i] == m {
+	for i := range c.machines {
+		if c.machines[i] == m {
 			c.preferred = i
 		}
 	}
 }
 
-// try calls act with one master after the other until one succeeds. act must be safe to repeat.
-func (c *Client) try(ctx context.Context, act func(m *master) error) error {
+// try calls act with one machine after the other until one succeeds. act must be safe to repeat.
+func (c *Client) try(ctx context.Context, act func(m *machine) error) error {
 	var all []error
 	for _, m := range c.order() {
 		err := m.usable(ctx)
@@ -44,18 +44,18 @@ func (c *Client) try(ctx context.Context, act func(m *master) error) error {
 			c.prefer(m)
 			return err
 		}
-		c.config.Log.WarnContext(ctx, "master passed over", "master", m.name, "error", err)
+		c.config.Log.WarnContext(ctx, "machine passed over", "machine", m.name, "error", err)
 		all = append(all, err)
 	}
 	return errors.Join(all...)
 }
 
-// unusable is the error of a master without a supported helm.
+// unusable is the error of a machine without a supported helm.
 type unusable struct{ error }
 
 func (e unusable) Unwrap() error { return e.error }
 
-// passOver reports whether err is a fault of this master, so that another master may succeed.
+// passOver reports whether err is a fault of this machine, so that another machine may succeed.
 func passOver(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -70,8 +70,8 @@ func passOver(ctx context.Context, err error) bool {
 	return ok && (strings.Contains(strings.ToLower(f.stderr), "kubernetes cluster unreachable") || f.code == exitNoDirectory || f.code == exitNoProgram)
 }
 
-// usable checks helm's version, once per master.
-func (m *master) usable(ctx context.Context) error {
+// usable checks helm's version, once per machine.
+func (m *machine) usable(ctx context.Context) error {
 	if m.major.Load() != 0 {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 var theWeb = helmclient.Name{Release: "web"}
 
-// TestFailover loses the first master at each moment of an operation. Whatever helm had done there until then, the
+// TestFailover loses the first machine at each moment of an operation. Whatever helm had done there until then, the
 // operation is carried out once.
 func TestFailover(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestFailover(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, list, c := masters(t, 2)
+				client, list, c := machines(t, 2)
 				if tc.before != nil {
 					tc.before(c)
 				}
@@ -109,9 +109,9 @@ func carryOut(ctx context.Context, c *helmcli.Client, verb string) (err error) {
 	return err
 }
 
-func TestNoMasterIsReached(t *testing.T) {
+func TestNoMachineIsReached(t *testing.T) {
 	t.Parallel()
-	client, list, _ := masters(t, 2)
+	client, list, _ := machines(t, 2)
 	list[0].down, list[1].down = true, true
 	err := carryOut(t.Context(), client, "install")
 	if !errors.Is(err, helmclient.ErrUnreachable) || !errors.Is(err, errLost) || !strings.Contains(err.Error(), "m1") || !strings.Contains(err.Error(), "m2") {
@@ -123,9 +123,9 @@ func TestNoMasterIsReached(t *testing.T) {
 	}
 }
 
-func TestClusterIsReachedFromOneMasterOnly(t *testing.T) {
+func TestClusterIsReachedFromOneMachineOnly(t *testing.T) {
 	t.Parallel()
-	client, list, c := masters(t, 2)
+	client, list, c := machines(t, 2)
 	list[0].stderr = "Error: Kubernetes cluster unreachable: Get \"https://10.0.0.1:6443/version\": dial tcp 10.0.0.1:6443: connect: connection refused\n"
 	list[0].deploy = func(string) error { return exit(1) }
 	if err := carryOut(t.Context(), client, "install"); err != nil || len(c.begun) != 2 {
@@ -137,22 +137,22 @@ func TestVersions(t *testing.T) {
 	t.Parallel()
 	for version, ok := range map[string]bool{"v3.22.0": true, "v3.22": true, "v3.14.0+g123": true, "v3.13.9": false, "v2.17.0": false, "v4.0.1": false, "v4.2.1": true, "v4.3": true, "v5.0.0": false, "": false,
 		"Client: v3": false, "v3.x": false} {
-		client, list, _ := masters(t, 1)
+		client, list, _ := machines(t, 1)
 		list[0].version = version
 		if _, err := client.Status(t.Context(), theWeb); ok && !errors.Is(err, helmclient.ErrNotFound) || !ok && !errors.Is(err, helmclient.ErrInvalid) {
 			t.Errorf("%q: %v", version, err)
 		}
-		client, list, _ = masters(t, 2)
+		client, list, _ = machines(t, 2)
 		list[0].version = version
 		if err := carryOut(t.Context(), client, "install"); err != nil {
-			t.Errorf("%q on one of two masters: %v", version, err)
+			t.Errorf("%q on one of two machines: %v", version, err)
 		}
 	}
 }
 
 func TestContextEnds(t *testing.T) {
 	t.Parallel()
-	client, list, c := masters(t, 2)
+	client, list, c := machines(t, 2)
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	list[0].deploy = func(string) error {
@@ -168,7 +168,7 @@ func TestContextEnds(t *testing.T) {
 
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
-	client, list, _ := masters(t, 1)
+	client, list, _ := machines(t, 1)
 	deploy := list[0].deploy
 	list[0].deploy = func(verb string) error {
 		if err := client.Uninstall(t.Context(), helmclient.Uninstall{Name: helmclient.Name{Namespace: "default", Release: "web"}}); !errors.Is(err, helmclient.ErrBusy) {
@@ -182,10 +182,10 @@ func TestTwoAtOnce(t *testing.T) {
 }
 
 // TestHelmThatStillRuns: however old a pending revision is, it is not marked as failed while its helm runs, here on the
-// second master.
+// second machine.
 func TestHelmThatStillRuns(t *testing.T) {
 	t.Parallel()
-	client, list, c := masters(t, 2)
+	client, list, c := machines(t, 2)
 	c.release = &helmclient.Release{Name: helmclient.Name{Namespace: "default", Release: "web"}, Revision: 1,
 		State: helmclient.PendingInstall, Updated: time.Now().Add(-time.Hour)}
 	list[1].held = true

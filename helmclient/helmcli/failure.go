@@ -11,14 +11,14 @@ import (
 
 // failure is a command that ran and failed.
 type failure struct {
-	master, verb string
-	code         int
-	stderr       string
-	ctx          error // the cause, if the context had ended
+	machine, verb string
+	code          int
+	stderr        string
+	ctx           error // the cause, if the context had ended
 }
 
 func (e *failure) Error() string {
-	text := fmt.Sprintf("%s: %s: exit code %d", e.master, e.verb, e.code)
+	text := fmt.Sprintf("%s: %s: exit code %d", e.machine, e.verb, e.code)
 	if e.code == exitNoProgram {
 		return text + ": the program is not installed"
 	}

@@ -24,14 +24,14 @@ func (e exit) ExitCode() int { return int(e) }
 
 var errLost = errors.New("connection lost")
 
-// cluster is what helms on several masters work on.
+// cluster is what helms on several machines work on.
 type cluster struct {
 	mu      sync.Mutex
 	release *helmclient.Release
-	begun   []string // "master verb"
+	begun   []string // "machine verb"
 }
 
-// machine is a master with a helm that knows one release.
+// machine has a helm that knows one release.
 type machine struct {
 	name    string
 	cluster *cluster
@@ -118,8 +118,8 @@ func (c *cluster) becomes(n helmclient.Name, revision int, s helmclient.State) {
 	c.release = &helmclient.Release{Name: n, Revision: revision, State: s, Updated: time.Now()}
 }
 
-// masters are n machines on one cluster, whose operations succeed.
-func masters(t *testing.T, n int) (*helmcli.Client, []*machine, *cluster) {
+// machines returns a client with n machines of one cluster, whose operations succeed.
+func machines(t *testing.T, n int) (*helmcli.Client, []*machine, *cluster) {
 	t.Helper()
 	c := &cluster{}
 	var list []*machine
@@ -140,7 +140,7 @@ func masters(t *testing.T, n int) (*helmcli.Client, []*machine, *cluster) {
 			return nil
 		}
 		list = append(list, m)
-		config.Masters = append(config.Masters, helmcli.Master{Name: m.name, Runner: m})
+		config.Machines = append(config.Machines, helmcli.Machine{Name: m.name, Runner: m})
 	}
 	client, err := helmcli.New(config)
 	if err != nil {

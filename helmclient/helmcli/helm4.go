@@ -18,10 +18,10 @@ var flags4 = map[string]string{
 	"list --all": "", "status --show-resources": "", "repo --fail-on-repo-update-fail": "",
 }
 
-func (m *master) isHelm4() bool { return m.major.Load() == 4 }
+func (m *machine) isHelm4() bool { return m.major.Load() == 4 }
 
-// arguments translates a command line for helm 3 into one for the helm of the master.
-func (m *master) arguments(argv []string) []string {
+// arguments translates a command line for helm 3 into one for the helm of the machine.
+func (m *machine) arguments(argv []string) []string {
 	if argv[0] != "helm" || !m.isHelm4() {
 		return argv
 	}
@@ -44,7 +44,7 @@ func (m *master) arguments(argv []string) []string {
 // forceConflicts adds --force-conflicts for helm 4, so that an operation sets fields that other clients have changed,
 // as helm 3 does. The flag is allowed only with server-side apply: for new releases, and if the revision that helm
 // starts from was applied that way.
-func (m *master) forceConflicts(ctx context.Context, o operation, was before) (operation, error) {
+func (m *machine) forceConflicts(ctx context.Context, o operation, was before) (operation, error) {
 	revision := was.revision
 	switch {
 	case !m.isHelm4() || o.verb == "uninstall":
@@ -81,7 +81,7 @@ func (o operation) installs(was before) bool {
 
 // createCRDs creates the missing CRDs of a chart. Helm 3 does that itself, but not in the dry run that precedes a PostRender and that
 // fails for objects of unknown kinds.
-func (m *master) createCRDs(ctx context.Context, o operation, p providedChart, was before) error {
+func (m *machine) createCRDs(ctx context.Context, o operation, p providedChart, was before) error {
 	byHelm := !m.isHelm4() && o.postRender == nil
 	if byHelm || o.crds != helmclient.CRDCreate || !o.installs(was) {
 		return nil
@@ -112,7 +112,7 @@ const printer = `{"apiVersion": "v1", "name": "vnfkit-print", "version": "1.0.0"
 `
 
 // postRenderer returns the arguments that make helm use the content of a file as the result of rendering.
-func (m *master) postRenderer(ctx context.Context, file string) (args []string, err error) {
+func (m *machine) postRenderer(ctx context.Context, file string) (args []string, err error) {
 	program := "cat"
 	if m.isHelm4() {
 		program = "vnfkit-print"
@@ -123,7 +123,7 @@ func (m *master) postRenderer(ctx context.Context, file string) (args []string, 
 
 // withHooks adds the hooks of a dry run to its manifest, which has none: helm 4 takes the output of a post-renderer for
 // the complete result, hooks included.
-func (m *master) withHooks(manifest, dryRun []byte) ([]byte, error) {
+func (m *machine) withHooks(manifest, dryRun []byte) ([]byte, error) {
 	if !m.isHelm4() {
 		return manifest, nil
 	}

@@ -47,7 +47,7 @@ func TestArgumentsOfHelm4(t *testing.T) {
 			[]string{"get", "values", "web", "--output=json", "--revision=0", "--all", "--namespace=default"}},
 		"repository": {func(c *helmcli.Client) error { return c.UpdateRepositories(t.Context(), "stable") }, false, "", []string{"repo", "update", "stable"}},
 	} {
-		client, list, cluster := masters(t, 1)
+		client, list, cluster := machines(t, 1)
 		list[0].version, list[0].applied = "v4.3.1", tc.applied
 		if tc.exists {
 			cluster.becomes(theWeb, 3, helmclient.Deployed)
@@ -80,7 +80,7 @@ func TestCRDsOfHelm4(t *testing.T) {
 		"skipped":             {"v4.3.1", "", helmclient.CRDSkip, false, true},
 		"helm 3 creates them": {"v3.22.0", "", helmclient.CRDCreate, false, true},
 	} {
-		client, list, _ := masters(t, 1)
+		client, list, _ := machines(t, 1)
 		list[0].version, list[0].crds, list[0].exists = tc.version, "kind: CustomResourceDefinition\n", tc.says
 		_, err := client.Install(t.Context(), helmclient.Install{Name: theWeb, Chart: helmclient.Chart{Ref: "stable/web"}, CRDs: tc.policy})
 		created := slices.ContainsFunc(list[0].argvs, func(argv []string) bool { return strings.Join(argv, " ") == "kubectl create --filename=-" })

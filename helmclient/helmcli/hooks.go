@@ -15,7 +15,7 @@ import (
 var ended = regexp.MustCompile(`(?i)\b(?:job|pod) (\S+) failed: ?(.*)|\bresource (?:job|pod)/[^/\s]*/(\S+) not ready\. status: \S+, message: (.*)`)
 
 // hooks returns the hooks of the newest revision that have failed or not ended, with helm's messages about them.
-func (m *master) hooks(ctx context.Context, n helmclient.Name, said string) []helmclient.Object {
+func (m *machine) hooks(ctx context.Context, n helmclient.Name, said string) []helmclient.Object {
 	out, err := m.helm(ctx, "status", n.Release, "--namespace="+n.Namespace, "--output=json")
 	if err != nil {
 		return nil

@@ -20,9 +20,9 @@ const (
 )
 
 // resolveLost finds the result of an operation whose connection was lost. It waits for the end of a helm that still
-// runs. resolved is false if helm has changed nothing, so that another master may be asked.
-func (c *Client) resolveLost(ctx context.Context, m *master, o operation, was before, lostErr error) (*helmclient.Release, bool, error) {
-	c.config.Log.WarnContext(ctx, "the connection broke while helm ran; looking at the release", "master", m.name, "release", o.name.String(), "error", lostErr)
+// runs. resolved is false if helm has changed nothing, so that another machine may be asked.
+func (c *Client) resolveLost(ctx context.Context, m *machine, o operation, was before, lostErr error) (*helmclient.Release, bool, error) {
+	c.config.Log.WarnContext(ctx, "the connection broke while helm ran; looking at the release", "machine", m.name, "release", o.name.String(), "error", lostErr)
 	start := time.Now()
 	if _, err := m.run(ctx, o.afterEnd()); err == nil { // the lock is free: that helm has ended, or never started
 		start = start.Add(-appearing)
@@ -102,13 +102,13 @@ func (o operation) outcome(r *helmclient.Release) (*helmclient.Release, bool, er
 	return r, true, fmt.Errorf("helm: %s of %s: it is %s: %s", o.verb, o.name, r.State, r.Description)
 }
 
-// afterEnd returns a command that succeeds once no helm of this package works on the release on this master.
+// afterEnd returns a command that succeeds once no helm of this package works on the release on this machine.
 func (o operation) afterEnd() command {
 	return command{argv: []string{"true"}, lock: lockName(o.name), wait: ending}
 }
 
-// ended waits until no helm of this package works on the release on any master that can be reached. The error names a
-// master where one still runs.
+// ended waits until no helm of this package works on the release on any machine that can be reached. The error names a
+// machine where one still runs.
 func (c *Client) ended(ctx context.Context, o operation) error {
 	for _, m := range c.order() {
 		_, err := m.run(ctx, o.afterEnd())
@@ -121,7 +121,7 @@ func (c *Client) ended(ctx context.Context, o operation) error {
 
 // cancelled handles a call whose context has ended and whose helm was stopped: a release that would stay pending is
 // marked as failed. The error wraps the cause.
-func (c *Client) cancelled(ended context.Context, m *master, o operation, was before, runErr error) error {
+func (c *Client) cancelled(ended context.Context, m *machine, o operation, was before, runErr error) error {
 	err := fmt.Errorf("helm: %s of %s: %w", o.verb, o.name, context.Cause(ended))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ended), looking)
 	defer cancel()

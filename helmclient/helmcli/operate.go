@@ -12,8 +12,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
-// operate runs an operation on one master after the other until one succeeds. If the connection to a master is lost,
-// operate inspects the release before it asks another master.
+// operate runs an operation on one machine after the other until one succeeds. If the connection to a machine is lost,
+// operate inspects the release before it asks another machine.
 func (c *Client) operate(ctx context.Context, o operation) (*helmclient.Release, error) {
 	release, err := c.hold(o.name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Client) operate(ctx context.Context, o operation) (*helmclient.Release,
 			c.prefer(m)
 			return r, err
 		}
-		c.config.Log.WarnContext(ctx, "master passed over", "master", m.name, "release", o.name.String(), "error", err)
+		c.config.Log.WarnContext(ctx, "machine passed over", "machine", m.name, "release", o.name.String(), "error", err)
 		all = append(all, err)
 	}
 	return nil, errors.Join(all...)
@@ -49,7 +49,7 @@ type before struct {
 
 // annotate stores descriptions that helm's commands cannot set, after an operation has succeeded: the description of a
 // rollback, and that a revision which --replace has superseded had failed. Only the history shows them.
-func (c *Client) annotate(ctx context.Context, m *master, o operation, was before) {
+func (c *Client) annotate(ctx context.Context, m *machine, o operation, was before) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), looking)
 	defer cancel()
 	var err error
@@ -68,8 +68,8 @@ func (c *Client) annotate(ctx context.Context, m *master, o operation, was befor
 	}
 }
 
-// operateOn runs an operation on a master. asked is nil if helm was not started.
-func (c *Client) operateOn(ctx context.Context, m *master, o operation) (r *helmclient.Release, asked *before, err error) {
+// operateOn runs an operation on a machine. asked is nil if helm was not started.
+func (c *Client) operateOn(ctx context.Context, m *machine, o operation) (r *helmclient.Release, asked *before, err error) {
 	if err := m.usable(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -111,9 +111,9 @@ func (c *Client) operateOn(ctx context.Context, m *master, o operation) (r *helm
 	return nil, &was, c.explain(ctx, m, o, was, last, time.Since(start), err)
 }
 
-// result reads the release after a successful operation, although ctx may have ended. It asks the other masters if m
+// result reads the release after a successful operation, although ctx may have ended. It asks the other machines if m
 // cannot be reached. The error unread means that the operation has succeeded and only the read has failed.
-func (c *Client) result(ctx context.Context, m *master, o operation) (*helmclient.Release, error) {
+func (c *Client) result(ctx context.Context, m *machine, o operation) (*helmclient.Release, error) {
 	if o.verb == "uninstall" {
 		return nil, nil
 	}
@@ -139,7 +139,7 @@ func (e *unread) Error() string {
 func (e *unread) Unwrap() error { return e.error }
 
 // unlock reads the release and ensures that no operation works on it: a stale operation is marked as failed.
-func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, error) {
+func (c *Client) unlock(ctx context.Context, m *machine, o *operation) (before, error) {
 	r, err := m.release(ctx, o.name, 0)
 	if errors.Is(err, helmclient.ErrNotFound) {
 		return before{}, nil
@@ -187,7 +187,7 @@ func (c *Client) unlock(ctx context.Context, m *master, o *operation) (before, e
 // explain turns helm's failure into the error for the caller, with the objects that are not ready. If helm was killed
 // or could not reach the cluster and left the release pending, explain marks the release as failed: that helm has
 // ended.
-func (c *Client) explain(ctx context.Context, m *master, o operation, was before, last *helmclient.Progress, after time.Duration, err error) error {
+func (c *Client) explain(ctx context.Context, m *machine, o operation, was before, last *helmclient.Progress, after time.Duration, err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok || passOver(ctx, err) {
 		return err
@@ -225,7 +225,7 @@ func firstLine(text string) string {
 }
 
 // state reads the newest revision. While the cluster cannot be reached, it retries for a limited time.
-func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (r *helmclient.Release, err error) {
+func (c *Client) state(ctx context.Context, m *machine, n helmclient.Name) (r *helmclient.Release, err error) {
 	unreachable := func(err error) bool { return errors.Is(err, helmclient.ErrUnreachable) }
 	err = retry.Policy{First: 500 * time.Millisecond, Most: looking, Within: looking, If: unreachable}.Do(ctx, func() (err error) {
 		r, err = m.release(ctx, n, 0)
@@ -236,7 +236,7 @@ func (c *Client) state(ctx context.Context, m *master, n helmclient.Name) (r *he
 
 // waiting lists the hooks or objects that were not ready when helm gave up. After an atomic operation they no longer
 // exist.
-func (c *Client) waiting(ctx context.Context, m *master, o operation, last *helmclient.Progress, f *failure) []helmclient.Object {
+func (c *Client) waiting(ctx context.Context, m *machine, o operation, last *helmclient.Progress, f *failure) []helmclient.Object {
 	if hooks := m.hooks(ctx, o.name, f.said()); len(hooks) > 0 {
 		return hooks
 	}

@@ -21,7 +21,7 @@ const interval = 2 * time.Second
 // watch reads the release while helm waits, and calls Progress. The function it returns ends that, and returns the last
 // progress with objects that were not ready, nil if there was none. A look at an atomic operation may read the release
 // before helm undoes it and the objects afterwards: it finds no object that waits, and says nothing about the failure.
-func (c *Client) watch(ctx context.Context, m *master, o operation) func() *helmclient.Progress {
+func (c *Client) watch(ctx context.Context, m *machine, o operation) func() *helmclient.Progress {
 	if !o.wait.Ready || o.verb == "uninstall" || o.wait.Progress == nil && !o.atomic {
 		return func() *helmclient.Progress { return nil }
 	}
@@ -59,7 +59,7 @@ func (c *Client) watch(ctx context.Context, m *master, o operation) func() *helm
 }
 
 // progress reads the objects of a release, with their pods and the last warnings about them.
-func (m *master) progress(ctx context.Context, n helmclient.Name) (helmclient.Progress, helmclient.State, error) {
+func (m *machine) progress(ctx context.Context, n helmclient.Name) (helmclient.Progress, helmclient.State, error) {
 	out, err := m.helm(ctx, "status", n.Release, "--namespace="+n.Namespace, "--show-resources", "--output=json")
 	if err != nil {
 		return helmclient.Progress{}, "", err

@@ -15,7 +15,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient/helmcli"
 )
 
-// undoing is a master whose helm installs a chart that never becomes ready, and then removes it again.
+// undoing is a machine whose helm installs a chart that never becomes ready, and then removes it again.
 type undoing struct {
 	*machine
 	looks []string // what "helm status" prints, one after the other, then that there is no release
@@ -55,12 +55,12 @@ func TestReasonOfAnUndoneInstallation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				_, list, _ := masters(t, 1)
-				master := &undoing{machine: list[0], looks: []string{waiting}}
+				_, list, _ := machines(t, 1)
+				runner := &undoing{machine: list[0], looks: []string{waiting}}
 				if last != "" {
-					master.looks = append(master.looks, last)
+					runner.looks = append(runner.looks, last)
 				}
-				client, err := helmcli.New(helmcli.Config{Masters: []helmcli.Master{{Name: "m1", Runner: master}}, Dir: "/var/tacker/helm/x"})
+				client, err := helmcli.New(helmcli.Config{Machines: []helmcli.Machine{{Name: "m1", Runner: runner}}, Dir: "/var/tacker/helm/x"})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/vnfkit/vnfkit/helmclient"
 )
 
-// source is the chart of a call before it is on a master.
+// source is the chart of a call before it is on a machine.
 type source struct {
 	helmclient.Chart
 	archive []byte
@@ -57,15 +57,15 @@ func prepare(c helmclient.Chart) (source, error) {
 	return s, nil
 }
 
-// providedChart is a chart on a master, ready for helm.
+// providedChart is a chart on a machine, ready for helm.
 type providedChart struct {
 	ref  string
 	args []string
 	temp string // directory to be removed
 }
 
-// provideChart writes a chart, or the files that helm needs to download it, on a master.
-func (c *Client) provideChart(ctx context.Context, m *master, s source) (providedChart, error) {
+// provideChart writes a chart, or the files that helm needs to download it, on a machine.
+func (c *Client) provideChart(ctx context.Context, m *machine, s source) (providedChart, error) {
 	p := providedChart{ref: s.Ref}
 	if s.Version != "" {
 		p.args = append(p.args, "--version="+s.Version)
@@ -88,7 +88,7 @@ func (c *Client) provideChart(ctx context.Context, m *master, s source) (provide
 
 // access writes the credentials and the CA of a Ref into files. As arguments of helm they would be visible to every
 // user of the machine.
-func (m *master) access(ctx context.Context, s source, p providedChart) (providedChart, error) {
+func (m *machine) access(ctx context.Context, s source, p providedChart) (providedChart, error) {
 	a, oci, ca := s.Access, strings.HasPrefix(s.Ref, "oci://"), ""
 	var err error
 	switch {
@@ -123,7 +123,7 @@ func (m *master) access(ctx context.Context, s source, p providedChart) (provide
 }
 
 // temporary makes a directory for one call.
-func (m *master) temporary(ctx context.Context) (string, error) {
+func (m *machine) temporary(ctx context.Context) (string, error) {
 	out, err := m.run(ctx, command{argv: []string{"mktemp", "-d", m.dir + "/tmp.XXXXXXXX"}, files: true})
 	temp := strings.TrimSpace(string(out))
 	if err == nil && (!strings.HasPrefix(temp, m.dir+"/tmp.") || strings.Contains(temp[len(m.dir)+1:], "/")) {
@@ -161,8 +161,8 @@ const putFile = `mkdir -p "$(dirname "$1")" || exit 74; t=$(mktemp "$1.XXXXXXXX"
 // hasFile prints "same" if file $1 has digest $2.
 const hasFile = `[ -f "$1" ] || exit 0; s=$(sha256sum <"$1") || exit 0; [ "${s%% *}" != "$2" ] || echo same`
 
-// put writes a file on a master, 0600, unless a file with this content exists.
-func (m *master) put(ctx context.Context, name string, content []byte) error {
+// put writes a file on a machine, 0600, unless a file with this content exists.
+func (m *machine) put(ctx context.Context, name string, content []byte) error {
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
 	out, err := m.run(ctx, command{argv: []string{"/bin/sh", "-c", hasFile, "sh", name, digest}, files: true})
@@ -177,21 +177,21 @@ func (m *master) put(ctx context.Context, name string, content []byte) error {
 const cleanUp = 20 * time.Second
 
 // discard removes the files that provideChart has made for one call only, also if the context of the call has ended.
-func (c *Client) discard(ctx context.Context, m *master, temp string) {
+func (c *Client) discard(ctx context.Context, m *machine, temp string) {
 	if temp == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
 	if _, err := m.run(ctx, command{argv: []string{"rm", "-rf", "--", temp}}); err != nil {
-		c.config.Log.WarnContext(ctx, "temporary files are left on the master", "master", m.name, "directory", temp, "error", err)
+		c.config.Log.WarnContext(ctx, "temporary files are left on the machine", "machine", m.name, "directory", temp, "error", err)
 	}
 }
 
-// RemoveFiles removes Config.Dir on all masters: charts, repositories and credentials. Its error joins the errors of
-// masters on which the directory could not be removed.
+// RemoveFiles removes Config.Dir on all machines: charts, repositories and credentials. Its error joins the errors of
+// machines on which the directory could not be removed.
 func (c *Client) RemoveFiles(ctx context.Context) error {
-	return c.everywhere(ctx, func(m *master) error {
+	return c.everywhere(ctx, func(m *machine) error {
 		_, err := m.run(ctx, command{argv: []string{"/bin/sh", "-c", `cd / && rm -rf -- "$1"`, "sh", m.dir}})
 		return err
 	})

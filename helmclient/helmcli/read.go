@@ -20,7 +20,7 @@ func (c *Client) Status(ctx context.Context, n helmclient.Name) (*helmclient.Rel
 		return nil, err
 	}
 	var r *helmclient.Release
-	err = c.try(ctx, func(m *master) (err error) {
+	err = c.try(ctx, func(m *machine) (err error) {
 		r, err = m.release(ctx, n, 0)
 		return err
 	})
@@ -28,7 +28,7 @@ func (c *Client) Status(ctx context.Context, n helmclient.Name) (*helmclient.Rel
 }
 
 // release reads a revision; 0 is the newest.
-func (m *master) release(ctx context.Context, n helmclient.Name, revision int) (*helmclient.Release, error) {
+func (m *machine) release(ctx context.Context, n helmclient.Name, revision int) (*helmclient.Release, error) {
 	args := []string{"get", "all", n.Release, "--namespace=" + n.Namespace, "--template=" + releaseTemplate}
 	if revision != 0 {
 		args = append(args, "--revision="+strconv.Itoa(revision))
@@ -41,16 +41,16 @@ func (m *master) release(ctx context.Context, n helmclient.Name, revision int) (
 }
 
 // helm runs a helm command that only reads.
-func (m *master) helm(ctx context.Context, args ...string) ([]byte, error) {
+func (m *machine) helm(ctx context.Context, args ...string) ([]byte, error) {
 	return m.run(ctx, command{argv: append([]string{"helm"}, args...)})
 }
 
-// read runs a helm command that only reads a release, on one of the masters.
+// read runs a helm command that only reads a release, on one of the machines.
 func (c *Client) read(ctx context.Context, n helmclient.Name, args func(n helmclient.Name) []string) (out []byte, full helmclient.Name, err error) {
 	if n, err = c.name(n); err != nil {
 		return nil, n, err
 	}
-	err = c.try(ctx, func(m *master) (err error) {
+	err = c.try(ctx, func(m *machine) (err error) {
 		out, err = m.helm(ctx, append(args(n), "--namespace="+n.Namespace)...)
 		return err
 	})
@@ -121,7 +121,7 @@ func (c *Client) List(ctx context.Context, f helmclient.Filter) ([]helmclient.Re
 		args = append(args, "--selector="+labels)
 	}
 	var out []byte
-	err = c.try(ctx, func(m *master) (err error) {
+	err = c.try(ctx, func(m *machine) (err error) {
 		out, err = m.helm(ctx, args...)
 		return err
 	})

@@ -68,7 +68,7 @@ func TestRealRepositories(t *testing.T) {
 	var ran []string
 	var lock recording
 	lock.ran = &ran
-	two := []helmcli.Master{{Name: "m1", Runner: &lock}, {Name: "m2", Runner: &lock}}
+	two := []helmcli.Machine{{Name: "m1", Runner: &lock}, {Name: "m2", Runner: &lock}}
 	c := real(t, two[0])
 	ctx := t.Context()
 	want := &helmclient.ChartInfo{Name: "web", Version: "1.2.3", AppVersion: "4", Description: "A web server."}

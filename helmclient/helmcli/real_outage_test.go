@@ -80,7 +80,7 @@ func TestRealOutage(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(config), server.Host, l.Addr().String())), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	through, err := helmcli.New(helmcli.Config{Masters: []helmcli.Master{{Name: "m1", Runner: shell{}}}, Dir: t.TempDir(), Kubeconfig: file})
+	through, err := helmcli.New(helmcli.Config{Machines: []helmcli.Machine{{Name: "m1", Runner: shell{}}}, Dir: t.TempDir(), Kubeconfig: file})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestRealStale(t *testing.T) {
 }
 
 func TestRealHelmKilled(t *testing.T) {
-	c := real(t, helmcli.Master{Name: "m1", Runner: killer{verb: "install", after: 3 * time.Second}})
+	c := real(t, helmcli.Machine{Name: "m1", Runner: killer{verb: "install", after: 3 * time.Second}})
 	n := helmclient.Name{Release: "killed"}
 	uninstalled(t, c, n)
 	t.Cleanup(func() { uninstalled(t, c, n) })
@@ -169,7 +169,7 @@ func TestRealConnectionLost(t *testing.T) {
 			var began, second atomic.Int32
 			one := breaking{verb: "install", after: after, broken: &atomic.Bool{}, began: &began}
 			two := counting{verb: "install", began: &second}
-			c := real(t, helmcli.Master{Name: "m1", Runner: one}, helmcli.Master{Name: "m2", Runner: two})
+			c := real(t, helmcli.Machine{Name: "m1", Runner: one}, helmcli.Machine{Name: "m2", Runner: two})
 			n := helmclient.Name{Release: "lost-" + name}
 			other := real(t)
 			uninstalled(t, other, n)
@@ -182,7 +182,7 @@ func TestRealConnectionLost(t *testing.T) {
 			if want := int32(0); after < 0 {
 				want = 1
 				if second.Load() != want {
-					t.Error("installed on the second master", second.Load(), "times")
+					t.Error("installed on the second machine", second.Load(), "times")
 				}
 			} else if second.Load() != want {
 				t.Error("installed twice")

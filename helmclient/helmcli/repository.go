@@ -14,16 +14,16 @@ import (
 	"github.com/vnfkit/vnfkit/internal/fanout"
 )
 
-// repository is a repository that every master must have.
+// repository is a repository that every machine must have.
 type repository struct {
 	helmclient.Repository
-	on map[string]bool // masters that have it
+	on map[string]bool // machines that have it
 }
 
 var repositoryNames = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]{0,62}$`)
 
-// AddRepository implements helmclient.Repositories. It adds the repository on all masters that can be reached, and on
-// each other master before its next use. It returns the error of a master that was reached or, if none was, the errors
+// AddRepository implements helmclient.Repositories. It adds the repository on all machines that can be reached, and on
+// each other machine before its next use. It returns the error of a machine that was reached or, if none was, the errors
 // of all.
 func (c *Client) AddRepository(ctx context.Context, r helmclient.Repository) error {
 	if !repositoryNames.MatchString(r.Name) {
@@ -43,7 +43,7 @@ func (c *Client) AddRepository(ctx context.Context, r helmclient.Repository) err
 	}
 	on := map[string]bool{}
 	var mu sync.Mutex
-	err = c.somewhere(ctx, func(m *master) error {
+	err = c.somewhere(ctx, func(m *machine) error {
 		if err := m.usable(ctx); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (c *Client) AddRepository(ctx context.Context, r helmclient.Repository) err
 	return err
 }
 
-func (m *master) addRepository(ctx context.Context, r helmclient.Repository) error {
+func (m *machine) addRepository(ctx context.Context, r helmclient.Repository) error {
 	args := []string{"helm", "repo", "add", r.Name, r.URL, "--force-update"}
 	add := command{files: true, secrets: []string{r.Password.Reveal()}}
 	if r.Username != "" || !r.Password.IsZero() {
@@ -83,8 +83,8 @@ func (m *master) addRepository(ctx context.Context, r helmclient.Repository) err
 	return err
 }
 
-// equip adds a repository to a master that does not have it yet.
-func (c *Client) equip(ctx context.Context, m *master, name string) error {
+// equip adds a repository to a machine that does not have it yet.
+func (c *Client) equip(ctx context.Context, m *machine, name string) error {
 	c.mu.Lock()
 	r, known := c.known[name]
 	missing := known && !r.on[m.name]
@@ -110,7 +110,7 @@ func (c *Client) equip(ctx context.Context, m *master, name string) error {
 	return nil
 }
 
-// UpdateRepositories implements helmclient.Repositories, on all masters that can be reached. Without any repository it
+// UpdateRepositories implements helmclient.Repositories, on all machines that can be reached. Without any repository it
 // does nothing.
 func (c *Client) UpdateRepositories(ctx context.Context, names ...string) error {
 	for _, name := range names {
@@ -118,7 +118,7 @@ func (c *Client) UpdateRepositories(ctx context.Context, names ...string) error 
 			return fmt.Errorf("%w: repository %q", helmclient.ErrInvalid, name)
 		}
 	}
-	return c.somewhere(ctx, func(m *master) error {
+	return c.somewhere(ctx, func(m *machine) error {
 		if err := m.usable(ctx); err != nil {
 			return err
 		}
@@ -135,15 +135,15 @@ func (c *Client) UpdateRepositories(ctx context.Context, names ...string) error 
 	})
 }
 
-// RemoveRepository implements helmclient.Repositories. It removes the repository on all masters that can be reached,
-// and on each other master before the name is used there again.
+// RemoveRepository implements helmclient.Repositories. It removes the repository on all machines that can be reached,
+// and on each other machine before the name is used there again.
 func (c *Client) RemoveRepository(ctx context.Context, name string) error {
 	if !repositoryNames.MatchString(name) {
 		return fmt.Errorf("%w: repository %q", helmclient.ErrInvalid, name)
 	}
 	removed := map[string]bool{}
 	var mu sync.Mutex
-	err := c.somewhere(ctx, func(m *master) error {
+	err := c.somewhere(ctx, func(m *machine) error {
 		err := m.usable(ctx)
 		if err == nil {
 			err = m.removeRepository(ctx, name)
@@ -162,13 +162,13 @@ func (c *Client) RemoveRepository(ctx context.Context, name string) error {
 	defer c.mu.Unlock()
 	delete(c.known, name)
 	c.forgotten[name] = map[string]bool{}
-	for _, m := range c.masters {
+	for _, m := range c.machines {
 		c.forgotten[name][m.name] = !removed[m.name]
 	}
 	return nil
 }
 
-func (m *master) removeRepository(ctx context.Context, name string) error {
+func (m *machine) removeRepository(ctx context.Context, name string) error {
 	_, err := m.run(ctx, command{argv: []string{"helm", "repo", "remove", name}})
 	if f, ok := errors.AsType[*failure](err); ok && (strings.Contains(f.stderr, "no repositories configured") || strings.Contains(f.stderr, "no repo named")) {
 		return nil
@@ -176,21 +176,21 @@ func (m *master) removeRepository(ctx context.Context, name string) error {
 	return err
 }
 
-// everywhere calls act for all masters concurrently, and joins their errors.
-func (c *Client) everywhere(ctx context.Context, act func(m *master) error) error {
-	err := fanout.Each(ctx, len(c.masters), 0, func(i int) error { return act(c.masters[i]) })
+// everywhere calls act for all machines concurrently, and joins their errors.
+func (c *Client) everywhere(ctx context.Context, act func(m *machine) error) error {
+	err := fanout.Each(ctx, len(c.machines), 0, func(i int) error { return act(c.machines[i]) })
 	if ctx.Err() != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
 	return err
 }
 
-// somewhere calls act for all masters concurrently. Masters that cannot be reached are ignored if one can be reached.
-func (c *Client) somewhere(ctx context.Context, act func(m *master) error) error {
+// somewhere calls act for all machines concurrently. Machines that cannot be reached are ignored if one can be reached.
+func (c *Client) somewhere(ctx context.Context, act func(m *machine) error) error {
 	var mu sync.Mutex
 	var reached int
 	var missed []error
-	err := c.everywhere(ctx, func(m *master) error {
+	err := c.everywhere(ctx, func(m *machine) error {
 		err := act(m)
 		mu.Lock()
 		defer mu.Unlock()
@@ -203,7 +203,7 @@ func (c *Client) somewhere(ctx context.Context, act func(m *master) error) error
 	})
 	if err != nil || reached > 0 {
 		if len(missed) > 0 {
-			c.config.Log.WarnContext(ctx, "masters passed over", "error", errors.Join(missed...))
+			c.config.Log.WarnContext(ctx, "machines passed over", "error", errors.Join(missed...))
 		}
 		return err
 	}

@@ -52,7 +52,7 @@ func (s shell) Run(ctx context.Context, argv []string, stdin io.Reader, stdout, 
 }
 
 // real is a client of a cluster that the environment names, with helm and kubectl in PATH.
-func real(t *testing.T, masters ...helmcli.Master) *helmcli.Client {
+func real(t *testing.T, machines ...helmcli.Machine) *helmcli.Client {
 	t.Helper()
 	kubeconfig := os.Getenv("VNFKIT_KUBECONFIG")
 	if kubeconfig == "" {
@@ -63,10 +63,10 @@ func real(t *testing.T, masters ...helmcli.Master) *helmcli.Client {
 			t.Skipf("%v", err)
 		}
 	}
-	if masters == nil {
-		masters = []helmcli.Master{{Name: "m1", Runner: shell{}}}
+	if machines == nil {
+		machines = []helmcli.Machine{{Name: "m1", Runner: shell{}}}
 	}
-	c, err := helmcli.New(helmcli.Config{Masters: masters, Dir: t.TempDir() + "/a 'b' $(c)", Kubeconfig: kubeconfig})
+	c, err := helmcli.New(helmcli.Config{Machines: machines, Dir: t.TempDir() + "/a 'b' $(c)", Kubeconfig: kubeconfig})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (flood) Run(ctx context.Context, _ []string, _ io.Reader, stdout, _ io.Writ
 
 // TestOutputIsBounded: what helm prints beyond 64 MiB is an error.
 func TestOutputIsBounded(t *testing.T) {
-	c, err := helmcli.New(helmcli.Config{Masters: []helmcli.Master{{Name: "m", Runner: flood{}}}, Dir: "/var/helm"})
+	c, err := helmcli.New(helmcli.Config{Machines: []helmcli.Machine{{Name: "m", Runner: flood{}}}, Dir: "/var/helm"})
 	if err != nil {
 		t.Fatal(err)
 	}

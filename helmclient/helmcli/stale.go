@@ -16,19 +16,19 @@ import (
 )
 
 // markFailed marks a revision as failed, with a reason. Its helm must have ended.
-func (c *Client) markFailed(ctx context.Context, m *master, r *helmclient.Release, why string) error {
+func (c *Client) markFailed(ctx context.Context, m *machine, r *helmclient.Release, why string) error {
 	c.config.Log.WarnContext(ctx, "a release is marked as failed", "release", r.String(), "revision", r.Revision, "state", string(r.State), "reason", why)
 	return c.editRecord(ctx, m, r, helmclient.Failed, why)
 }
 
 // editRecord changes the state, unless it is empty, and the description of a revision. Helm has no command for that.
-func (c *Client) editRecord(ctx context.Context, m *master, r *helmclient.Release, state helmclient.State, description string) error {
+func (c *Client) editRecord(ctx context.Context, m *machine, r *helmclient.Release, state helmclient.State, description string) error {
 	return c.changeRecord(ctx, m, r, described(state, description))
 }
 
 // changeRecord changes the stored record of a revision as Helm itself would (pkg/storage/driver, Secrets), and fails if
 // another client has changed the record meanwhile.
-func (c *Client) changeRecord(ctx context.Context, m *master, r *helmclient.Release, change recordChange) error {
+func (c *Client) changeRecord(ctx context.Context, m *machine, r *helmclient.Release, change recordChange) error {
 	record := fmt.Sprintf("sh.helm.release.v1.%s.v%d", r.Release, r.Revision)
 	out, err := m.run(ctx, command{argv: []string{"kubectl", "get", "secret", record, "--namespace=" + r.Namespace, "--output=json"}})
 	if err != nil {
@@ -64,7 +64,7 @@ func described(state helmclient.State, description string) recordChange {
 // keepClaims gives the claims in the stored manifest of a release the annotation that keeps them. A release that does not
 // exist has none.
 func (c *Client) keepClaims(ctx context.Context, n helmclient.Name) error {
-	return c.try(ctx, func(m *master) error {
+	return c.try(ctx, func(m *machine) error {
 		r, err := m.release(ctx, n, 0)
 		if errors.Is(err, helmclient.ErrNotFound) {
 			return nil

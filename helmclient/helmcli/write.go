@@ -51,14 +51,14 @@ func (c *Client) deploy(ctx context.Context, r helmclient.Install, o operation) 
 
 // rehearse makes a dry run, which asks the API server and changes nothing.
 func (c *Client) rehearse(ctx context.Context, o operation) (r *helmclient.Release, err error) {
-	err = c.try(ctx, func(m *master) error {
+	err = c.try(ctx, func(m *machine) error {
 		r, err = c.dryRun(ctx, m, o)
 		return err
 	})
 	return r, err
 }
 
-func (c *Client) dryRun(ctx context.Context, m *master, o operation) (*helmclient.Release, error) {
+func (c *Client) dryRun(ctx context.Context, m *machine, o operation) (*helmclient.Release, error) {
 	p, err := c.provideChart(ctx, m, o.source)
 	defer c.discard(ctx, m, p.temp)
 	if err != nil {

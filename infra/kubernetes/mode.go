@@ -94,7 +94,7 @@ func (d *Driver) openCLI(op *vnflcm.Operation, info *helmInfo) (*helm, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfg.Masters = append(cfg.Masters, helmcli.Master{Name: address, Runner: d.cfg.SSH.Host(target)})
+		cfg.Machines = append(cfg.Machines, helmcli.Machine{Name: address, Runner: d.cfg.SSH.Host(target)})
 	}
 	client, err := helmcli.New(cfg)
 	if err != nil {

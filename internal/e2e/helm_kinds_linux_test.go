@@ -43,16 +43,16 @@ func (o helmOpening) open() (client helmclient.Client, end func() error, err err
 	}
 	// The kernel tries for two minutes to connect to a machine that is dead.
 	pool := sshexec.NewPool(sshexec.Options{KeepAlive: 3 * time.Second, Dial: (&net.Dialer{Timeout: 3 * time.Second}).DialContext})
-	var masters []helmcli.Master
+	var machines []helmcli.Machine
 	for _, m := range o.Masters {
 		keys, err := sshexec.PinnedHostKeys(m.Key)
 		if err != nil {
 			return nil, nil, errors.Join(err, pool.Close())
 		}
-		masters = append(masters, helmcli.Master{Name: m.Name, Runner: pool.Host(sshexec.Target{ID: m.Address, Name: m.Name, Addr: m.Address,
+		machines = append(machines, helmcli.Machine{Name: m.Name, Runner: pool.Host(sshexec.Target{ID: m.Address, Name: m.Name, Addr: m.Address,
 			User: user, HostKeys: keys, Auth: []sshexec.Auth{sshexec.Password(password)}})})
 	}
-	c, err := helmcli.New(helmcli.Config{Masters: masters, Dir: o.Dir, Kubeconfig: "/etc/kubernetes/admin.conf"})
+	c, err := helmcli.New(helmcli.Config{Machines: machines, Dir: o.Dir, Kubeconfig: "/etc/kubernetes/admin.conf"})
 	return c, pool.Close, err
 }
 

@@ -18,12 +18,12 @@ import (
 // driver can use any of them.
 type helmInfo struct {
 	Addresses []string `json:"masternode_ip"`
-	mastersLogin
+	helmLogin
 	HostKeys []string `json:"masternode_host_keys"` // beyond Tacker; "address keytype base64"; without, a key is accepted when it is new
 }
 
-// mastersLogin is a login.Login under Tacker's names; the key is not part of Tacker's format.
-type mastersLogin struct {
+// helmLogin is a login.Login under Tacker's names; the key is not part of Tacker's format.
+type helmLogin struct {
 	Username   string        `json:"masternode_username"`
 	Password   vnflcm.Secret `json:"masternode_password"`
 	PrivateKey vnflcm.Secret `json:"masternode_private_key"`
@@ -77,7 +77,7 @@ func (h *helmInfo) check() error {
 			add(fmt.Sprintf("masternode_ip[%d]", i), a, "must be an address or a host name")
 		}
 	}
-	list = append(list, login.Login(h.mastersLogin).Validate("masternode_"))
+	list = append(list, login.Login(h.helmLogin).Validate("masternode_"))
 	for i, line := range h.HostKeys {
 		_, key, found := strings.Cut(line, " ")
 		if _, err := sshexec.PinnedHostKeys(key); !found || err != nil {
@@ -91,7 +91,7 @@ func (h *helmInfo) check() error {
 func (h *helmInfo) target(address string, via *sshexec.Target, trusted bool, store sshexec.HostKeyStore) (sshexec.Target, error) {
 	t := sshexec.Target{ID: "helm/" + address, Name: address, Addr: address, User: h.Username, Via: via, Trusted: trusted, HostKeys: sshexec.AcceptNewHostKeys(store)}
 	var err error
-	if t.Auth, err = login.Login(h.mastersLogin).Auth("masternode_"); err != nil {
+	if t.Auth, err = login.Login(h.helmLogin).Auth("masternode_"); err != nil {
 		return t, vnflcm.AtPath(helmInfoPath, err)
 	}
 	var keys []string

@@ -13,8 +13,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
 
-// master is a machine that has helm.
-type master struct {
+// machine is a Machine, and the version of its helm.
+type machine struct {
 	name, dir, kubeconfig string
 	runner                Runner
 
@@ -46,7 +46,7 @@ const (
 	exitNoProgram   = 127
 )
 
-// command is a command on a master.
+// command is a command on a machine.
 type command struct {
 	argv    []string
 	stdin   io.Reader
@@ -73,9 +73,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// run runs a command. Its error is a *failure if the command ran and failed, and *lost if the master could not be
+// run runs a command. Its error is a *failure if the command ran and failed, and *lost if the machine could not be
 // reached or the connection broke.
-func (m *master) run(ctx context.Context, c command) ([]byte, error) {
+func (m *machine) run(ctx context.Context, c command) ([]byte, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func (m *master) run(ctx context.Context, c command) ([]byte, error) {
 		return stdout.Bytes(), nil
 	}
 	if code, ran := exitCode(err); ran {
-		return stdout.Bytes(), &failure{master: m.name, verb: c.verb(), code: code, stderr: stderr.String(), ctx: context.Cause(ctx)}
+		return stdout.Bytes(), &failure{machine: m.name, verb: c.verb(), code: code, stderr: stderr.String(), ctx: context.Cause(ctx)}
 	}
-	return stdout.Bytes(), &lost{master: m.name, err: err, ctx: context.Cause(ctx)}
+	return stdout.Bytes(), &lost{machine: m.name, err: err, ctx: context.Cause(ctx)}
 }
 
 // verb describes the command in messages: only the arguments that are fixed words.
@@ -131,14 +131,14 @@ func exitCode(err error) (int, bool) {
 	return 0, false
 }
 
-// lost reports that a master could not be reached, or that the connection broke while a command ran.
+// lost reports that a machine could not be reached, or that the connection broke while a command ran.
 type lost struct {
-	master string
-	err    error
-	ctx    error // the cause, if the context had ended
+	machine string
+	err     error
+	ctx     error // the cause, if the context had ended
 }
 
-func (e *lost) Error() string { return "helm: " + e.master + ": " + e.err.Error() }
+func (e *lost) Error() string { return "helm: " + e.machine + ": " + e.err.Error() }
 
 func (e *lost) Unwrap() []error {
 	if e.ctx != nil {
