@@ -6,6 +6,7 @@
 package mask
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,30 +18,42 @@ const Text = "***"
 // or line by line.
 const minLine = 8
 
-// Masker replaces secrets in texts. It finds the forms of secrets by their first two bytes, so that the time does not
-// grow with the number of secrets: each machine may have a different password.
+// Masker replaces secrets in texts. The forms of secrets are sorted, so that neither many secrets nor many lines of a secret make it
+// slow: each machine may have a different password, and clients choose secrets.
 type Masker struct {
-	pairs   map[[2]byte][]form // by the first two bytes
-	single  map[byte]form      // secrets of one byte
-	begins  [256]bool          // the bytes with which forms begin
+	forms   []form    // by text
+	begins  [256]bool // the bytes with which forms begin
 	longest int
 }
 
-// form is one way to write a secret.
-type form struct{ text, secret string }
+// form is one way to write some secrets.
+type form struct {
+	text    string
+	secrets []string
+	shorter int // index of the longest other form with which text begins; -1 without
+}
 
 // Span is a range of a text, in bytes.
 type Span struct{ Start, End int }
 
 // New returns a Masker of these secrets. It ignores empty ones.
 func New(secrets ...string) *Masker {
-	m := &Masker{pairs: map[[2]byte][]form{}, single: map[byte]form{}}
+	var all []string
 	for _, secret := range secrets {
-		for _, part := range parts(secret) {
-			for _, text := range forms(part) {
-				m.add(form{text, part})
+		all = append(all, parts(secret)...)
+	}
+	slices.Sort(all)
+	written := map[string][]string{}
+	for _, part := range slices.Compact(all) {
+		for _, text := range forms(part) {
+			if of := written[text]; text != "" && (len(of) == 0 || of[len(of)-1] != part) {
+				written[text] = append(of, part)
 			}
 		}
+	}
+	m := &Masker{}
+	for _, text := range slices.Sorted(maps.Keys(written)) {
+		m.add(form{text: text, secrets: written[text]})
 	}
 	return m
 }
@@ -56,24 +69,18 @@ func parts(secret string) []string {
 			out = append(out, line)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
+// add adds a form that follows all others in their order.
 func (m *Masker) add(f form) {
-	if f.text == "" {
-		return
+	f.shorter = len(m.forms) - 1
+	for f.shorter >= 0 && !strings.HasPrefix(f.text, m.forms[f.shorter].text) {
+		f.shorter = m.forms[f.shorter].shorter
 	}
+	m.forms = append(m.forms, f)
 	m.begins[f.text[0]] = true
 	m.longest = max(m.longest, len(f.text))
-	if len(f.text) == 1 {
-		m.single[f.text[0]] = f
-		return
-	}
-	key := [2]byte{f.text[0], f.text[1]}
-	if !slices.Contains(m.pairs[key], f) {
-		m.pairs[key] = append(m.pairs[key], f)
-	}
 }
 
 // Longest returns the length of the longest text that Mask replaces, in bytes. It is 0 without secrets.
@@ -102,28 +109,39 @@ func (m *Masker) MaskIf(text string, shows func(secret string, at Span) bool) st
 
 // spans returns the ranges of text that are covered by secrets, sorted; ranges that overlap or adjoin are merged.
 func (m *Masker) spans(text string, shows func(secret string, at Span) bool) (out []Span) {
-	found := func(f form, at int) {
-		if s := (Span{at, at + len(f.text)}); shows == nil || shows(f.secret, s) {
-			out = merge(out, s)
-		}
-	}
 	for i := range len(text) {
 		if !m.begins[text[i]] {
 			continue
 		}
-		if f, ok := m.single[text[i]]; ok {
-			found(f, i)
-		}
-		if i+1 == len(text) {
-			break
-		}
-		for _, f := range m.pairs[[2]byte{text[i], text[i+1]}] {
-			if strings.HasPrefix(text[i:], f.text) {
-				found(f, i)
+		for at := m.find(text[i:]); at >= 0; at = m.forms[at].shorter {
+			f, s := m.forms[at], Span{i, i + len(m.forms[at].text)}
+			if shows == nil || slices.ContainsFunc(f.secrets, func(secret string) bool { return shows(secret, s) }) {
+				out = merge(out, s)
+				break // it covers the shorter ones
 			}
 		}
 	}
 	return out
+}
+
+// find returns the index of the longest form with which text begins, -1 without. In the order of texts, the form is the last one up to
+// text, or one with which the last one begins.
+func (m *Masker) find(text string) int {
+	at, found := slices.BinarySearchFunc(m.forms, text, func(f form, text string) int { return strings.Compare(f.text, text) })
+	if found {
+		return at
+	}
+	if at--; at < 0 {
+		return -1
+	}
+	same, last := 0, m.forms[at].text
+	for same < min(len(text), len(last)) && text[same] == last[same] {
+		same++
+	}
+	for at >= 0 && len(m.forms[at].text) > same {
+		at = m.forms[at].shorter
+	}
+	return at
 }
 
 // merge adds a range that starts at or behind the start of the last range.

@@ -1,8 +1,10 @@
 package mask_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vnfkit/vnfkit/internal/mask"
 )
@@ -46,6 +48,35 @@ func TestMaskIf(t *testing.T) {
 		return secret == "it's" || at.Start > 0
 	})
 	if want := "ansible -p *** ***"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestManyLines would take hours if the work grew with the square of the number of lines.
+func TestManyLines(t *testing.T) {
+	var secret strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&secret, "password-%d\n", i)
+	}
+	got := make(chan string, 1)
+	go func() {
+		m := mask.New(secret.String())
+		got <- m.Mask(strings.Repeat("a password-word and password-77 \n", 1000))
+	}()
+	select {
+	case text := <-got:
+		if want := strings.Repeat("a password-word and *** \n", 1000); text != want {
+			t.Errorf("got %.100q, want %.100q", text, want)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("not masked within a minute")
+	}
+}
+
+func TestMaskIfShorter(t *testing.T) {
+	m := mask.New("hunter", "hunter22")
+	got := m.MaskIf("hunter22", func(secret string, _ mask.Span) bool { return secret == "hunter" })
+	if want := "***22"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
