@@ -10,6 +10,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // workload is an object of a manifest, with everything that can show its VDU.
@@ -69,13 +70,17 @@ func labelled(label string) func(workload, string) bool {
 
 // namedByTacker is the rule of version 2 of Tacker's API: the name, with or without "-" and the release.
 func namedByTacker(w workload, text string) bool {
-	return w.Name == text || w.release != "" && w.Name == text+"-"+w.release
+	rest, begins := strings.CutPrefix(w.Name, text)
+	if !begins || rest == "" || w.release == "" {
+		return begins && rest == ""
+	}
+	return rest[0] == '-' && rest[1:] == w.release
 }
 
 // namedByHelm is the rule of the template "fullname" that helm create makes: the release and the name, or only the release if
 // it contains the name.
 func namedByHelm(w workload, text string) bool {
-	if w.release == "" {
+	if w.release == "" || !strings.HasPrefix(w.Name, w.release[:min(len(w.release), maxHelmName)]) {
 		return false
 	}
 	full := w.release + "-" + text
@@ -108,18 +113,28 @@ type vduFinder struct {
 	flavour *tosca.Flavour
 	all     []workload
 
+	allowed  map[string]map[string]bool // by release: the VDUs that its workloads can be of
+	shown    []int                      // indexes of the workloads that run pods, sorted by their names
 	found    []vduWorkload
+	has      map[string]bool   // VDUs in found
 	taken    map[int]bool      // indexes of all
 	doubts   map[string]string // by VDU, or by the name of a workload
 	faults   faults
 	warnings []string
 }
 
+// maxPairs bounds the comparisons of VDUs with objects, which charts can make in any number.
+const maxPairs = 1_000_000
+
 // findVDUs finds the workloads of the VDUs. The error has a fault for each VDU that vdu_mapping or the VNFD's
 // mcio_identification_data name without success; warnings name other VDUs without a workload, and workloads and VDUs that
 // are ambiguous.
 func (d *design) findVDUs(flavour *tosca.Flavour, all []workload) (found []vduWorkload, warnings []string, err error) {
-	f := &vduFinder{design: d, flavour: flavour, all: all, found: []vduWorkload{}, taken: map[int]bool{}, doubts: map[string]string{}}
+	f := &vduFinder{design: d, flavour: flavour, all: all, allowed: d.allowedVDUs(flavour), found: []vduWorkload{}, has: map[string]bool{}, taken: map[int]bool{}, doubts: map[string]string{}}
+	if len(flavour.VDUs)*len(all) > maxPairs {
+		return f.found, nil, &vnflcm.ParamError{Path: "flavourId", Value: flavour.ID, Reason: fmt.Sprintf("has %d VDUs, and its charts or manifests %d objects: too many to compare", len(flavour.VDUs), len(all))}
+	}
+	f.sortShown()
 	for _, v := range flavour.VDUs {
 		if m := d.vdus[v.ID].mapping; m.Name != "" {
 			f.findMapped(v, m)
@@ -149,26 +164,41 @@ func (d *design) isOpen(v tosca.VDU) bool {
 	return d.vdus[v.ID].mapping.Name == "" && v.MCIO.Name == ""
 }
 
-// mayBeOf reports whether the VNFD allows a workload to be of a VDU: an MCIOP makes the workloads of its VDUs, and no others.
-func (d *design) mayBeOf(w workload, vduID string) bool {
-	r := d.release(w.release)
-	if r == nil {
-		return true
+// allowedVDUs returns, by release, the VDUs that the workloads of the release can be of: those of its MCIOP. An MCIOP without VDUs makes
+// the workloads of the VDUs that no MCIOP has, as other releases do.
+func (d *design) allowedVDUs(flavour *tosca.Flavour) map[string]map[string]bool {
+	out, free := map[string]map[string]bool{}, map[string]bool{}
+	for _, v := range flavour.VDUs {
+		free[v.ID] = true
 	}
-	if len(r.vdus) > 0 && !slices.Contains(r.vdus, vduID) {
-		return false
+	for _, r := range d.releases {
+		of := map[string]bool{}
+		for _, id := range r.vdus {
+			of[id] = true
+			delete(free, id)
+		}
+		out[r.name] = of
 	}
-	return slices.ContainsFunc(d.possibleReleases(vduID), func(p release) bool { return p.name == w.release })
+	for _, r := range d.releases {
+		if len(r.vdus) == 0 {
+			out[r.name] = free
+		}
+	}
+	return out
+}
+
+// mayBeOf reports whether the VNFD allows a workload to be of a VDU. It allows all VDUs for workloads of manifests.
+func (f *vduFinder) mayBeOf(w workload, vduID string) bool {
+	of, known := f.allowed[w.release]
+	return !known || of[vduID]
 }
 
 func (f *vduFinder) take(i int, vduID string, rank int) {
-	f.taken[i] = true
+	f.taken[i], f.has[vduID] = true, true
 	f.found = append(f.found, vduWorkload{VDU: vduID, Workload: f.all[i].Ref, rank: rank})
 }
 
-func (f *vduFinder) hasWorkload(vduID string) bool {
-	return slices.ContainsFunc(f.found, func(v vduWorkload) bool { return v.VDU == vduID })
-}
+func (f *vduFinder) hasWorkload(vduID string) bool { return f.has[vduID] }
 
 // indexes returns the workloads that are left and meet a condition.
 func (f *vduFinder) indexes(meets func(workload) bool) (out []int) {
@@ -185,7 +215,7 @@ func (f *vduFinder) findMapped(v tosca.VDU, m vduMapping) {
 	found := f.indexes(isMapped)
 	switch {
 	case !slices.ContainsFunc(f.all, isMapped):
-		f.faults.add("vdu_mapping."+v.ID, m.Kind+" "+m.Name, "is not made by the charts or manifests: "+f.names(f.all))
+		f.faults.add("vdu_mapping."+v.ID, m.Kind+" "+m.Name, "is not made by the charts or manifests: "+f.names(everyWorkload))
 	case len(found) == 0:
 		f.doubt(v.ID, fmt.Sprintf("VDU %s has no workload: %s %s is that of another VDU in vdu_mapping", v.ID, m.Kind, m.Name))
 	}
@@ -210,8 +240,8 @@ func (f *vduFinder) findIdentified(v tosca.VDU) {
 			return
 		}
 	}
-	all := slices.DeleteFunc(slices.Clone(f.all), func(w workload) bool { return !f.mayBeOf(w, v.ID) })
-	f.faults.add(path, value, "of the VNFD's mcio_identification_data is not made by the charts or manifests: "+f.names(all)+"; vdu_mapping can name it")
+	names := f.names(func(w workload) bool { return f.mayBeOf(w, v.ID) })
+	f.faults.add(path, value, "of the VNFD's mcio_identification_data is not made by the charts or manifests: "+names+"; vdu_mapping can name it")
 }
 
 // apply finds workloads by a rule.
@@ -229,7 +259,7 @@ func (f *vduFinder) apply(rank int, r rule) {
 		case len(vdus) == 1:
 			of[vdus[0]] = append(of[vdus[0]], i)
 		case len(vdus) > 1:
-			f.doubt(f.all[i].String(), fmt.Sprintf("%s can be of the VDUs %s: vdu_mapping says which", f.all[i], strings.Join(vdus, " and ")))
+			f.doubt(f.all[i].String(), fmt.Sprintf("%s can be of the VDUs %s: vdu_mapping says which", f.all[i], few(vdus, " and ")))
 			f.take(i, "", rankNone)
 		}
 	}
@@ -250,11 +280,15 @@ func (f *vduFinder) doubt(about, text string) { f.doubts[about] = cmp.Or(f.doubt
 // findOnly gives the workloads that are left to the VDU that is the only one of the flavour, or of the MCIOP that makes them,
 // if names and labels show none of its workloads.
 func (f *vduFinder) findOnly() {
-	of := map[string][]int{}
+	only, of := map[string]string{}, map[string][]int{} // only: by release, the only VDU that is possible
 	for _, i := range f.indexes(workload.runsPods) {
-		possible := slices.DeleteFunc(slices.Clone(f.flavour.VDUs), func(v tosca.VDU) bool { return !f.mayBeOf(f.all[i], v.ID) })
-		if len(possible) == 1 && f.isOpen(possible[0]) && !f.hasWorkload(possible[0].ID) {
-			of[possible[0].ID] = append(of[possible[0].ID], i)
+		id, known := only[f.all[i].release]
+		if !known {
+			id = f.onlyVDU(f.all[i])
+			only[f.all[i].release] = id
+		}
+		if id != "" {
+			of[id] = append(of[id], i)
 		}
 	}
 	for _, id := range sortedKeys(of) {
@@ -265,13 +299,23 @@ func (f *vduFinder) findOnly() {
 	}
 }
 
+// onlyVDU returns the only VDU that the VNFD allows for a workload, "" if several are possible or the VDU has a workload.
+func (f *vduFinder) onlyVDU(w workload) string {
+	possible := slices.DeleteFunc(slices.Clone(f.flavour.VDUs), func(v tosca.VDU) bool { return !f.mayBeOf(w, v.ID) })
+	if len(possible) == 1 && f.isOpen(possible[0]) && !f.hasWorkload(possible[0].ID) {
+		return possible[0].ID
+	}
+	return ""
+}
+
 // warn says which VDUs have no workload, and what is ambiguous.
 func (f *vduFinder) warn() {
+	all := f.names(everyWorkload)
 	for _, v := range f.flavour.VDUs {
 		if f.hasWorkload(v.ID) {
 			delete(f.doubts, v.ID)
 		} else if f.isOpen(v) {
-			f.doubt(v.ID, fmt.Sprintf("VDU %s has no workload: %s; vdu_mapping can name it", v.ID, f.names(f.all)))
+			f.doubt(v.ID, fmt.Sprintf("VDU %s has no workload: %s; vdu_mapping can name it", v.ID, all))
 		}
 	}
 	for _, about := range sortedKeys(f.doubts) {
@@ -298,31 +342,54 @@ func (f *vduFinder) chooseScaled() {
 	}
 }
 
-// names lists workloads for a message.
-func (f *vduFinder) names(all []workload) string {
-	var names []string
-	for _, w := range all {
+// sortShown sorts the workloads that messages name.
+func (f *vduFinder) sortShown() {
+	names := make([]string, len(f.all))
+	for i, w := range f.all {
 		if w.runsPods() {
-			names = append(names, w.String())
+			names[i], f.shown = w.String(), append(f.shown, i)
 		}
 	}
-	if len(names) == 0 {
-		return "they make no workloads"
-	}
-	slices.Sort(names)
-	more := ""
-	if len(names) > shownObjects {
-		more = fmt.Sprintf(" and %d more", len(names)-shownObjects)
-	}
-	return "the workloads are " + strings.Join(names[:min(len(names), shownObjects)], ", ") + more
+	slices.SortFunc(f.shown, func(i, j int) int { return cmp.Compare(names[i], names[j]) })
 }
 
+// everyWorkload is the condition of names that every workload meets.
+func everyWorkload(workload) bool { return true }
+
+// names lists the workloads that meet a condition, for a message.
+func (f *vduFinder) names(meets func(workload) bool) string {
+	var found []int
+	for _, i := range f.shown {
+		if meets(f.all[i]) {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 0 {
+		return "they make no workloads"
+	}
+	return "the workloads are " + f.namesAt(found, ", ")
+}
+
+// namesAt lists workloads by their indexes.
 func (f *vduFinder) namesAt(indexes []int, separator string) string {
-	var names []string
-	for _, i := range indexes {
+	names := make([]string, 0, shownObjects)
+	for _, i := range indexes[:min(len(indexes), shownObjects)] {
 		names = append(names, f.all[i].String())
 	}
-	return strings.Join(names, separator)
+	return few(names, separator) + more(len(indexes))
+}
+
+// few joins the first names of a list.
+func few(names []string, separator string) string {
+	return strings.Join(names[:min(len(names), shownObjects)], separator) + more(len(names))
+}
+
+// more says how many of n names a message does not have.
+func more(n int) string {
+	if n <= shownObjects {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n-shownObjects)
 }
 
 // sameObject reports whether two Refs name the same object, in any version of its API.
