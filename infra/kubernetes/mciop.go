@@ -42,6 +42,9 @@ func (d *design) readMCIOPs(f *faults, op *vnflcm.Operation) {
 		if err != nil {
 			f.list = append(f.list, &vnflcm.ParamError{Path: "flavourId", Value: op.Flavour.ID, Reason: fmt.Sprintf("has the MCIOP %s, whose chart %q %v", p.ID, p.Chart, err)})
 		}
+		if d.has(r.name) {
+			f.list = append(f.list, &vnflcm.ParamError{Path: "flavourId", Value: op.Flavour.ID, Reason: fmt.Sprintf("has the MCIOP %s, whose release has the name of another one, %s", p.ID, r.name)})
+		}
 		r.chart = source{file: file}
 		d.releases = append(d.releases, r)
 	}

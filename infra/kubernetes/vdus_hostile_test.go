@@ -1,10 +1,13 @@
 package kubernetes_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -56,5 +59,20 @@ func TestShortWarnings(t *testing.T) {
 	}
 	if all := strings.Join(op.Warnings, "\n"); !strings.Contains(all, "v08 and v09 and 5 more") || !strings.Contains(all, "Deployment shop/d09 and 5 more") {
 		t.Error(all)
+	}
+}
+
+// TestMCIOPsOfOneRelease: a package whose MCIOPs have one name of a release is refused.
+func TestMCIOPsOfOneRelease(t *testing.T) {
+	t.Parallel()
+	archive := chart("web", webDeployment).pack(t)
+	twin := fmt.Sprintf("a-b-%x", sha256.Sum256([]byte("a_b")))[:len("a-b-")+6]
+	nodes := podVDU("WEB", "name: web")
+	for _, id := range []string{"a_b", twin} {
+		nodes += "    " + id + ": {type: tosca.nodes.nfv.Mciop, requirements: [associatedVdu: WEB], artifacts: {c: {type: tosca.artifacts.nfv.HelmChart, file: web.tgz}}}\n"
+	}
+	got, err := faultsIn(t, cnfd(nodes, map[string][]byte{"web.tgz": archive}), nowhere(t), kubernetes.VimTypeV1, "simple", `{}`, `{}`)
+	if diff := cmp.Diff([]string{"flavourId"}, got); diff != "" || !strings.Contains(fmt.Sprint(err), "the MCIOP "+twin+", whose release has the name of another one") {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
