@@ -328,7 +328,7 @@ func (f *vduFinder) warn() {
 func (f *vduFinder) chooseScaled() {
 	best := map[string][]int{}
 	for i, v := range f.found {
-		if v.VDU == "" || v.rank != rankNamed && !slices.Contains(scalable, v.Workload.Kind) {
+		if v.VDU == "" || v.rank != rankNamed && !slices.Contains(scalable, v.Workload.Kind) || slices.Contains(unscalable, v.Workload.Kind) {
 			continue
 		}
 		if known := best[v.VDU]; len(known) == 0 || f.found[known[0]].rank == v.rank { // found is sorted by rank

@@ -76,3 +76,22 @@ func TestMCIOPsOfOneRelease(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
+
+// aspectOfV1 is an aspect of the VDU V1.
+const aspectOfV1 = `  policies:
+    - aspects: {type: tosca.policies.nfv.ScalingAspects, properties: {aspects: {more: {name: more, description: more, max_scale_level: 3, step_deltas: [one]}}}}
+    - initial: {type: tosca.policies.nfv.VduInitialDelta, targets: [V1], properties: {initial_delta: {number_of_instances: 1}}}
+    - deltas: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [V1], properties: {aspect: more, deltas: {one: {number_of_instances: 1}}}}
+`
+
+// TestMappedDaemonSet: a VDU that vdu_mapping gives a DaemonSet is instantiated, and its aspect cannot be scaled.
+func TestMappedDaemonSet(t *testing.T) {
+	t.Parallel()
+	agent := strings.Replace(templateOf("DaemonSet", "agent", ""), "  replicas: 1\n", "", 1)
+	l := newLabOf(t, kubernetes.VimTypeV1, cnfd(podVDU("V1", "name: V")+aspectOfV1, map[string][]byte{"core.tgz": chart("core", agent).pack(t)}))
+	l.instantiated(fmt.Sprintf(coreRelease, `, "vdu_mapping": {"V1": {"kind": "DaemonSet", "name": "agent"}}`))
+	_, err := l.Scale(t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "more"})
+	if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), "but as DaemonSet shop/agent") {
+		t.Error(err)
+	}
+}

@@ -35,8 +35,11 @@ const (
 // scalable are the kinds of workloads of VDUs that have a number of pods.
 var scalable = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
+// unscalable are the kinds of workloads that have no number of pods. Custom resources can have one.
+var unscalable = []string{"DaemonSet", "Pod"}
+
 // running are the kinds of workloads whose pods can be VNFCs. Pods of Jobs end by themselves.
-var running = append([]string{"DaemonSet", "Pod"}, scalable...)
+var running = slices.Concat(unscalable, scalable)
 
 // vduOf returns the VDU of a pod: that of its workload. Of a pod that an operator has made, for a custom resource
 // of the VNF, it is shown by labels. It returns "" if no VDU is known.
