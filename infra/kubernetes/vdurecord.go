@@ -120,7 +120,7 @@ func (w *work) renderNew(ctx context.Context, r release) ([]*objects.Object, err
 	if err != nil {
 		return nil, err
 	}
-	objs, err := objects.Parse("rendered manifest", []byte(text))
+	objs, err := objects.Rendered("rendered manifest", []byte(text))
 	if err != nil {
 		return nil, &unrenderedError{err}
 	}

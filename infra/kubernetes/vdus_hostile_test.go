@@ -95,3 +95,15 @@ func TestMappedDaemonSet(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestVDUsBesideGeneratedNames: objects whose names the API server generates do not keep the VDUs of a chart from being checked.
+func TestVDUsBesideGeneratedNames(t *testing.T) {
+	t.Parallel()
+	const hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: prepare-, annotations: {helm.sh/hook: pre-install}}\n" +
+		"spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}\n"
+	l := newLabOf(t, kubernetes.VimTypeV1, cnfd(podVDU("a", "name: A"), map[string][]byte{"core.tgz": chart("core", templateOf("Deployment", "x", ""), hook).pack(t)}))
+	err := l.refused(fmt.Sprintf(coreRelease, `, "vdu_mapping": {"a": {"kind": "Deployment", "name": "y"}}`))
+	if want := "is not made by the charts or manifests: the workloads are Deployment shop/x"; !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}
