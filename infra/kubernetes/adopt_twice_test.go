@@ -82,3 +82,22 @@ func TestAdoptOtherReplicas(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAdoptedReleaseIsReplacedAndUpgraded: a release that another client has installed again is not the adopted one when it has more
+// revisions.
+func TestAdoptedReleaseIsReplacedAndUpgraded(t *testing.T) {
+	t.Parallel()
+	a := adoptions["releases of helm, counted by a value"]
+	l := a.open(t)
+	if err := l.adopt(a.params, ""); err != nil {
+		t.Fatal(err)
+	}
+	l.relabel("d1", "Files/db.v1.tar.gz", nil) // an upgrade of the adopted release
+	l.uninstall("w1")
+	l.stranger(l.helm, "w1", "Files/web-0.1.0.tgz", nil)
+	l.relabel("w1", "Files/web-0.1.0.tgz", nil)
+	l.terminate(vnflcm.TerminateForceful, `{}`)
+	if left := l.objects("shop", "deployments", "statefulsets"); len(left) != 1 || left[0] != "deployments/web-w1" {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -42,12 +42,24 @@ func adoptedBy(ctx context.Context, op *vnflcm.Operation) (a adopted, err error)
 	return a, err
 }
 
-// hasRelease reports whether a release without a label of an instance is an adopted one. A release that another client has
-// uninstalled and installed again begins with revision 1.
-func (a adopted) hasRelease(r *helmclient.Release) bool {
-	was, known := a.Releases[r.Release]
-	return known && r.Labels[objects.Label] == "" &&
-		(r.Revision > was.Revision || r.Revision == was.Revision && r.Updated.Equal(was.Updated))
+// isAdopted reports whether a release without a label of an instance is an adopted one. A release that another client has
+// uninstalled and installed again begins with revision 1: the adopted revision is older, or has another time.
+func (w *work) isAdopted(ctx context.Context, r *helmclient.Release) (bool, error) {
+	was, known := w.adopted.Releases[r.Release]
+	if !known || r.Labels[objects.Label] != "" || r.Revision <= was.Revision {
+		return known && r.Labels[objects.Label] == "" && was.isRevision(r), nil
+	}
+	history, err := w.helm.History(ctx, r.Name)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(history, func(h helmclient.Release) bool { return h.Revision == was.Revision })
+	return i < 0 || was.isRevision(&history[i]), nil // Helm keeps the last revisions only
+}
+
+// isRevision reports whether r is the revision that was adopted.
+func (a adoptedRelease) isRevision(r *helmclient.Release) bool {
+	return r.Revision == a.Revision && r.Updated.Equal(a.Updated)
 }
 
 func (a adopted) has(r objects.Ref) bool {

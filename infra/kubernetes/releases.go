@@ -21,7 +21,10 @@ func (w *work) find(ctx context.Context, name string) (*helmclient.Release, erro
 	if errors.Is(err, helmclient.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil || r.Labels[objects.Label] == w.op.InstanceID || w.adopted.hasRelease(r) {
+	if err != nil || r.Labels[objects.Label] == w.op.InstanceID {
+		return r, err
+	}
+	if ours, err := w.isAdopted(ctx, r); err != nil || ours {
 		return r, err
 	}
 	ours, err := w.helm.List(ctx, helmclient.Filter{Namespace: n.Namespace, Labels: map[string]string{objects.Label: w.op.InstanceID}})
