@@ -17,6 +17,10 @@ const (
 	StepSkipped      EventKind = "step-skipped" // the journal says it was done before
 	StepFailed       EventKind = "step-failed"
 	StepProgress     EventKind = "step-progress" // Message says how far it is
+	// StepWaiting: a step waits. Message says for what and why the last attempt has failed, Tries counts the attempts, Duration is how
+	// long the step has been running. The first event comes 4 s after the beginning of a wait, further ones at growing intervals of up
+	// to 5 min. The log has it at level INFO. Without Name the code of a phase between its steps waits.
+	StepWaiting EventKind = "step-waiting"
 	// CertificatesEnd: the end of certificates of an instance is near, as the feed of changes says in detail. There is no operation.
 	CertificatesEnd EventKind = "certificates-end"
 )
@@ -29,8 +33,10 @@ type Event struct {
 	Operation  LcmOperation
 	State      OperationState
 	StepInfo   // Phase, Name, On and Host are empty where they do not apply
-	// Duration is how long the step or phase took, when it is done or the step failed. For an operation that
+	// Duration is how long the step or phase took, when it is done or the step failed, or takes so far, when it waits. For an operation that
 	// ended or became FAILED_TEMP it is the time since StartTime, including earlier attempts and pauses.
 	Duration time.Duration
-	Message  string
+	// Tries is how many attempts of the wait of a StepWaiting have failed.
+	Tries   int
+	Message string
 }

@@ -308,7 +308,7 @@ func (h *hookRun) keep(ctx context.Context, request InstantiateVnfRequest) (stor
 // equip sets the unexported fields of op.
 func (h *hookRun) equip(ctx context.Context, c *operationClaim, driver MgmtDriver, op *Operation) error {
 	op.phase, op.state, op.occurrence = string(h.hook), Processing, op.Kind
-	op.records, op.claim, op.vims = h.records, c, h.config.VIMs
+	op.records, op.claim, op.vims, op.running = h.records, c, h.config.VIMs, &running{}
 	op.intercept, op.observe = h.config.Intercept, h.config.Observe
 	op.mask = newMasker(op.secrets(h.config.PublicParams, driver))
 	op.Log = maskedLogger(h.config.Logger.With("operation", op.ID, "instance", op.InstanceID), op.mask)
@@ -330,6 +330,8 @@ func (h *hookRun) equip(ctx context.Context, c *operationClaim, driver MgmtDrive
 func (op *Operation) runHook(ctx context.Context, do func(context.Context, *Operation) error) error {
 	info, start := StepInfo{OperationID: op.ID, Phase: op.phase}, time.Now()
 	op.emit(Event{Kind: PhaseStarted, StepInfo: info})
+	ctx, end := op.watch(ctx, info)
+	defer end()
 	if err := do(ctx, op); err != nil {
 		return err
 	}

@@ -84,6 +84,7 @@ type Operation struct {
 	occurrence LcmOperation
 	mask       *masker
 	steps      *stepGuard
+	running    *running  // nil outside of a phase
 	warnings   *warnings // nil outside of a phase
 	records    *records
 	claim      *operationClaim // nil outside of a phase
@@ -134,13 +135,16 @@ func (op *Operation) State() *State {
 	return &State{records: op.records, instance: op.InstanceID, update: op.update}
 }
 
-// Report sends the progress of the step in ctx to observers. It does not block.
+// Report sends the progress of the step in ctx to observers. While the step runs, the last message is what the step waits for
+// (Manager.Progress, StepWaiting), unless a wait has failed. It does not block.
 func (op *Operation) Report(ctx context.Context, message string) {
-	info, _ := ctx.Value(inStep{}).(StepInfo)
-	if info.OperationID == "" {
-		info = StepInfo{OperationID: op.ID, Phase: op.phase}
+	message = op.Mask(message)
+	info := StepInfo{OperationID: op.ID, Phase: op.phase}
+	if step := stepOf(ctx); step != nil {
+		info = step.info
+		step.reported(message)
 	}
-	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: bounded.Text(op.Mask(message), maxText)})
+	op.emit(Event{Kind: StepProgress, StepInfo: info, Message: bounded.Text(message, maxText)})
 }
 
 // Warn logs a warning and adds it to the document of the operation (VnfLcmOpOcc.Warnings), once: a driver that is called
@@ -310,7 +314,11 @@ func (op *Operation) emit(e Event) {
 	if op.Log == nil {
 		return // made by a test or a program: it has no observer
 	}
-	op.Log.Debug(string(e.Kind), "phase", e.Phase, "step", e.Name, "on", e.On, "host", e.Host,
+	log := op.Log.Debug
+	if e.Kind == StepWaiting {
+		log = op.Log.Info
+	}
+	log(string(e.Kind), "phase", e.Phase, "step", e.Name, "on", e.On, "host", e.Host,
 		"duration", e.Duration, "message", e.Message)
 	if op.observe != nil {
 		observe(op.Log, op.observe, e)

@@ -144,15 +144,18 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		r.rec.Done = append(r.rec.Done, p.name) // stored with what comes next
 		return nil
 	}
-	s.op.claim, s.op.warnings = r.claim, &warnings{}
+	s.op.claim, s.op.warnings, s.op.running = r.claim, &warnings{}, &r.running
 	s.op.steps = &stepGuard{seen: map[string]bool{}, mayBegin: r.mayBegin, performed: &r.performed}
 	if s.op.steps.journal, err = r.journal(ctx, p); err != nil {
 		return err
 	}
-	s.op.emit(Event{Kind: PhaseStarted, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}})
+	info := StepInfo{OperationID: s.op.ID, Phase: p.name}
+	s.op.emit(Event{Kind: PhaseStarted, StepInfo: info})
 	if err := r.renewOverdue(ctx, s, inst); err != nil {
 		return causeOf(ctx, err)
 	}
+	ctx, end := s.op.watch(ctx, info)
+	defer end()
 	start := time.Now()
 	err = s.call(ctx, func() error { return do(ctx) })
 	r.rec.recordWarnings(s.op.warnings)
@@ -160,7 +163,7 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 		return causeOf(ctx, err)
 	}
 	done := s.op.performed(StepInfo{Phase: p.name}, start)
-	s.op.emit(Event{Kind: PhaseDone, StepInfo: StepInfo{OperationID: s.op.ID, Phase: p.name}, Duration: time.Since(start)})
+	s.op.emit(Event{Kind: PhaseDone, StepInfo: info, Duration: time.Since(start)})
 	if p.infra == nil {
 		return r.finishPhase(ctx, p, done)
 	}

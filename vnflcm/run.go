@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -24,6 +25,7 @@ type run struct {
 	done   chan struct{}
 	// Work of this run that is not stored yet.
 	performed performance
+	running   running
 	here      bool // this process works on the operation, or will once it is accepted, retried or rolled back
 
 	err  error // why it ended other than well; set before done is closed
@@ -183,7 +185,7 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 			return err
 		}
 		r.mask = s.op.mask // errors of the Granter may quote secrets too
-		if err := s.call(ctx, func() error { return r.grant(ctx, inst) }); err != nil {
+		if err := s.call(ctx, func() error { return r.awaitGrant(ctx, s, inst) }); err != nil {
 			return err
 		}
 	}
@@ -192,6 +194,16 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 	}
 	// The result of the write must be known: from here on a cancel no longer leads to ROLLED_BACK.
 	return r.enter(context.WithoutCancel(ctx), Processing)
+}
+
+// awaitGrant asks for the grant, and reports while the answer is awaited.
+func (r *run) awaitGrant(ctx context.Context, s *session, inst *instanceRecord) error {
+	s.op.running = &r.running
+	ctx, end := s.op.watch(ctx, StepInfo{OperationID: s.op.ID, Phase: PhaseBegin})
+	defer end()
+	wait := retry.Begin(ctx, "the grant")
+	defer wait.End()
+	return r.grant(ctx, inst)
 }
 
 func (r *run) grant(ctx context.Context, inst *instanceRecord) error {

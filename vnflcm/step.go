@@ -132,7 +132,7 @@ func (s Step[T]) probeOrDo(ctx context.Context, op *Operation) (T, error) {
 func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context.Context) error) error {
 	op.emit(Event{Kind: StepStarted, StepInfo: info})
 	start := time.Now()
-	ctx = context.WithValue(ctx, inStep{}, info)
+	ctx, end := op.watch(ctx, info)
 	err := logPanic(ctx, op.Log, recovered(func() error {
 		if err := op.claim.noteStep(ctx, info); err != nil {
 			return err
@@ -142,6 +142,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 		}
 		return do(ctx)
 	}))
+	end()
 	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
 	if err != nil {
 		e.Kind, e.Message = StepFailed, op.mask.applyTo(err)
@@ -218,8 +219,6 @@ func (op *Operation) journal(ctx context.Context, done Performed, version int64,
 	return err
 }
 
-type inStep struct{}
-
 // stepGuard holds a driver to the rules of Run within one phase.
 type stepGuard struct {
 	mu        sync.Mutex
@@ -232,8 +231,8 @@ type stepGuard struct {
 var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
-	if outer, nested := ctx.Value(inStep{}).(StepInfo); nested {
-		return fmt.Errorf("%w: it runs within the step %s", ErrProgramming, outer.Name)
+	if outer := stepOf(ctx); outer != nil {
+		return fmt.Errorf("%w: it runs within the step %s", ErrProgramming, outer.info.Name)
 	}
 	if !stepName.MatchString(info.Name) {
 		return fmt.Errorf("%w: the name %q", ErrProgramming, info.Name)

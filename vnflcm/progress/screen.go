@@ -145,7 +145,7 @@ func (s *Screen) show(e vnflcm.Event) {
 		s.operation(e)
 	case vnflcm.StepStarted:
 		s.running = append(s.running, &line{event: e})
-	case vnflcm.StepProgress:
+	case vnflcm.StepProgress, vnflcm.StepWaiting:
 		s.note(e)
 	case vnflcm.StepDone:
 		s.ended(e, "ok  ", green)
@@ -330,11 +330,12 @@ type object struct {
 	Host      string                `json:"host,omitempty"`
 	Attempt   int                   `json:"attempt,omitempty"`
 	Seconds   float64               `json:"seconds,omitempty"`
+	Tries     int                   `json:"tries,omitempty"`
 	Message   string                `json:"message,omitempty"`
 }
 
 func objectOf(e vnflcm.Event) object {
-	return object{e.Time, e.Kind, e.InstanceID, e.OperationID, e.Operation, e.State, e.Phase, e.Name, e.On, e.Host, e.Attempt, e.Duration.Seconds(), e.Message}
+	return object{e.Time, e.Kind, e.InstanceID, e.OperationID, e.Operation, e.State, e.Phase, e.Name, e.On, e.Host, e.Attempt, e.Duration.Seconds(), e.Tries, e.Message}
 }
 
 func (s *Screen) object(o object) { _ = json.NewEncoder(s.out).Encode(o) }

@@ -36,7 +36,8 @@ func Example() {
 	for _, e := range []vnflcm.Event{
 		state(vnflcm.Processing, 0, ""),
 		step(vnflcm.StepStarted, "join", "worker-1", "", 0),
-		step(vnflcm.StepProgress, "join", "worker-1", "waits for the API", 0),
+		step(vnflcm.StepProgress, "join", "worker-1", "half of it", 0),
+		step(vnflcm.StepWaiting, "join", "worker-1", "waiting for the API: refused", 0),
 		step(vnflcm.StepDone, "join", "worker-1", "", 1234*time.Millisecond),
 		state(vnflcm.Completed, 2*time.Second, ""),
 	} {
@@ -45,7 +46,8 @@ func Example() {
 	// Output:
 	// == a worker more
 	// -- SCALE PROCESSING
-	//    worker-1     scale_end/join: waits for the API
+	//    worker-1     scale_end/join: half of it
+	//    worker-1     scale_end/join: waiting for the API: refused
 	//    ok      1.23s  worker-1     scale_end/join
 	// -- SCALE COMPLETED after 2s, 1 steps
 }

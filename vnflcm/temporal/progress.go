@@ -43,7 +43,7 @@ func (p *Progress) Observe(e vnflcm.Event) {
 	case vnflcm.PhaseDone, vnflcm.OperationChanged, vnflcm.OperationLost: // the phase is over, whatever came of it
 		delete(p.phases, e.OperationID)
 		return
-	case vnflcm.OperationTaken, vnflcm.StepProgress:
+	case vnflcm.OperationTaken, vnflcm.StepProgress, vnflcm.StepWaiting:
 		return
 	}
 	if p.phases == nil {
