@@ -35,6 +35,7 @@ type Manager interface {
 	Preview(ctx context.Context, instanceID string, request any) (*vnflcm.Preview, error)
 
 	Operation(ctx context.Context, opID string) (*vnflcm.VnfLcmOpOcc, error)
+	Progress(ctx context.Context, opID string) (*vnflcm.Progress, error)
 	Operations(ctx context.Context, q vnflcm.OperationQuery) (vnflcm.Page[*vnflcm.VnfLcmOpOcc], error)
 	Retry(ctx context.Context, opID string) error
 	Rollback(ctx context.Context, opID string) error
@@ -89,9 +90,9 @@ type Options struct {
 
 // NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
 // /vnflcm/v2 version 2 (SOL003 v3.3.1). Below /vnfpkgm it has the packages of Options.Packages, below /v1.0/vims Tacker's
-// registry of VIMs (Options.VIMs). ETSI has no resource for what is below /preview/v1, what an operation would do, and below
-// /maintenance/v1, tasks that maintain a VNF, and when its certificates end. Every
-// error is answered with ProblemDetails (see WriteProblem).
+// registry of VIMs (Options.VIMs). ETSI has no resource for what is below /preview/v1, what an operation would do, below
+// /progress/v1, what an operation does and waits for, and below /maintenance/v1, tasks that maintain a VNF, and when its certificates
+// end. Every error is answered with ProblemDetails (see WriteProblem).
 //
 // The handler limits the size of requests, but not their time, except for packages (Options.Stall): set ReadHeaderTimeout,
 // ReadTimeout and IdleTimeout of the http.Server.
@@ -170,6 +171,7 @@ func (o Options) routes() []route {
 	}
 	// A preview changes nothing. It needs the role of the operation because drivers ask the VIM that the body names.
 	add(previewPrefix, nil, RoleOperator, previewResources)
+	add(progressPrefix, nil, RoleOperator, progressResources)
 	add(maintenancePrefix, nil, RoleOperator, maintenanceResources)
 	if o.VIMs != nil {
 		add(vimsPrefix, nil, RoleAdmin, vimResources)

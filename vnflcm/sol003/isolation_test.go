@@ -84,6 +84,7 @@ var isolation = map[string]struct {
 	"POST /preview/v1/vnf_instances/{id}/heal":                   {names: instance, body: `{}`},
 	"POST /preview/v1/vnf_instances/{id}/terminate":              {names: instance, body: `{"terminationType":"FORCEFUL"}`},
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {names: instance, body: `{}`},
+	"GET /progress/v1/vnf_lcm_op_occs/{id}":                      {names: operation},
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {names: instance, body: `{}`},
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
 

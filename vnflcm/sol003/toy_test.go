@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
@@ -118,6 +119,9 @@ func (c *cloud) do(ctx context.Context, op *vnflcm.Operation, change func([]vnfl
 		gate := c.gate
 		c.mu.Unlock()
 		if gate != nil {
+			wait := retry.Begin(ctx, "the gate")
+			defer wait.End()
+			wait.Failed(errors.New("it is closed for " + canary))
 			select {
 			case <-gate:
 			case <-ctx.Done():
