@@ -25,7 +25,8 @@ func (h *Host) Wait(ctx context.Context) error {
 		}
 		return h.target.LoginGrace <= 0 || time.Since(refused) <= h.target.LoginGrace
 	}
-	err := retry.Policy{First: reachFirst, Most: reachLast, If: mayPass}.Do(ctx, func() error { return h.probe(ctx) })
+	reach := retry.Policy{First: reachFirst, Most: reachLast, If: mayPass, For: "SSH of " + h.target.Name + " at " + h.target.Addr}
+	err := reach.Do(ctx, func() error { return h.probe(ctx) })
 	switch {
 	case err == nil:
 		return nil

@@ -27,6 +27,8 @@ func (c *Client) resolveLost(ctx context.Context, m *machine, o operation, was b
 	if _, err := m.run(ctx, o.afterEnd()); err == nil { // the lock is free: that helm has ended, or never started
 		start = start.Add(-appearing)
 	}
+	waiting := retry.Begin(ctx, "")
+	defer waiting.End()
 	for wait := backoff.NewExponentialBackOff(); ; {
 		r, err := c.Status(ctx, o.name)
 		if err != nil && !errors.Is(err, helmclient.ErrNotFound) {
@@ -45,6 +47,7 @@ func (c *Client) resolveLost(ctx context.Context, m *machine, o operation, was b
 				return nil, true, errors.Join(e, lostErr)
 			}
 		}
+		waiting.Failed(lostErr)
 		if cause := retry.Pause(ctx, min(wait.NextBackOff(), interval)); cause != nil {
 			return nil, true, errors.Join(cause, lostErr)
 		}

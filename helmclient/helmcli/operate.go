@@ -97,6 +97,8 @@ func (c *Client) operateOn(ctx context.Context, m *machine, o operation) (r *hel
 	run := o.command(p)
 	run.lock = lockName(o.name)
 	start := time.Now()
+	wait := retry.Begin(ctx, fmt.Sprintf("helm %s of %s on %s", o.verb, o.name, m.name))
+	defer wait.End()
 	look := c.watch(ctx, m, o)
 	_, err = m.run(ctx, run)
 	last := look()

@@ -96,6 +96,8 @@ func (w *work) isFormer(s server) bool {
 func (w *work) awaitConsoleKey(ctx context.Context, s server) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.ConsoleTimeout, fmt.Errorf("%w after %s", ErrNoHostKey, w.cfg.ConsoleTimeout))
 	defer cancel()
+	wait := retry.Begin(ctx, "a host key in the console log of server "+s.PhysicalID)
+	defer wait.End()
 	for pause := w.cfg.Poll; ; pause = min(2*pause, 10*w.cfg.Poll) {
 		log, err := servers.ShowConsoleOutput(ctx, w.clients.Nova, s.PhysicalID, servers.ShowConsoleOutputOpts{}).Extract()
 		if key := hostKeyIn(log); key != "" {
@@ -105,6 +107,9 @@ func (w *work) awaitConsoleKey(ctx context.Context, s server) (string, error) {
 		refused := gophercloud.ResponseCodeIs(err, http.StatusNotImplemented)
 		if err != nil && ctx.Err() == nil && (refused || !busy && !heat.Passing(err)) {
 			return "", fmt.Errorf("read the console log of server %s: %w", s.PhysicalID, w.clients.Explain(err))
+		}
+		if err != nil {
+			wait.Failed(w.clients.Explain(err))
 		}
 		if cause := retry.Pause(ctx, pause); cause != nil {
 			return "", errors.Join(fmt.Errorf("server %s (VDU %s): %w", s.PhysicalID, s.vdu, cause), w.clients.Explain(err))

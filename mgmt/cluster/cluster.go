@@ -158,7 +158,7 @@ func silent(ctx context.Context) context.Context { return klog.NewContext(ctx, k
 
 // poll tries until it succeeds, fails with a permanent error or ctx ends; then the error has the last reason.
 func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Context, *session) error) error {
-	err := retry.Policy{First: 50 * time.Millisecond, Most: time.Second, If: mayPass}.Do(ctx, func() error {
+	err := retry.Policy{First: 50 * time.Millisecond, Most: time.Second, If: mayPass, For: what}.Do(ctx, func() error {
 		s, kept, err := c.open(ctx)
 		if err != nil {
 			return err

@@ -38,6 +38,8 @@ func (m Machine) awaitCloudInit(ctx context.Context) (complaints string, err err
 	if err != nil {
 		return "", err
 	}
+	wait := retry.Begin(ctx, "the end of cloud-init on "+m.SSH.Name())
+	defer wait.End()
 	if _, err = m.cloudInitStatus(ctx, "--wait"); err == nil {
 		return "", nil
 	}
@@ -67,7 +69,7 @@ func complains(err error) bool {
 
 // awaitCloudInitResult waits for the file that cloud-init writes when its last stage has ended.
 func (m Machine) awaitCloudInitResult(ctx context.Context) error {
-	return retry.Policy{First: 100 * time.Millisecond, Most: 2 * time.Second, If: complains}.Do(ctx, func() error {
+	return retry.Policy{First: 100 * time.Millisecond, Most: 2 * time.Second, If: complains, For: "the end of cloud-init"}.Do(ctx, func() error {
 		return m.SSH.Exec(ctx, sshexec.Command{Argv: []string{"test", "-e", "/run/cloud-init/result.json"}})
 	})
 }

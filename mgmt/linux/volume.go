@@ -62,7 +62,7 @@ func (m Machine) Mount(ctx context.Context, device, dir string) error {
 // awaitDevice waits until the disk exists and can be read: blkid also reports no content for a disk that it cannot
 // read.
 func (m Machine) awaitDevice(ctx context.Context, device string) error {
-	policy := retry.Policy{First: 200 * time.Millisecond, Most: 5 * time.Second, Within: deviceWait}
+	policy := retry.Policy{First: 200 * time.Millisecond, Most: 5 * time.Second, Within: deviceWait, For: "the disk " + device}
 	err := policy.Do(ctx, func() error {
 		return m.Run(ctx, "dd", "if="+device, "of=/dev/null", "bs=1M", "count=1", "status=none")
 	})

@@ -65,7 +65,7 @@ func (s *site) awaitReady(ctx context.Context) error {
 	client := &http.Client{Transport: transport, Timeout: 10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	err = mgmt.Within(ctx, s.config.Timeouts.Ready, func(ctx context.Context) error {
-		return retry.Policy{First: 100 * time.Millisecond, Most: 3 * time.Second}.Do(ctx, func() error { return s.answers(ctx, client) })
+		return retry.Policy{First: 100 * time.Millisecond, Most: 3 * time.Second, For: "the registry at " + s.server()}.Do(ctx, func() error { return s.answers(ctx, client) })
 	})
 	if err == nil || ctx.Err() != nil {
 		return err

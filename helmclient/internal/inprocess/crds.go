@@ -88,7 +88,7 @@ func (k *Call) resourceOf(o *unstructured.Unstructured) (dynamic.ResourceInterfa
 // established waits until the API server serves what CRDs define.
 func (k *Call) established(names []string, r helmclient.Install) error {
 	var waiting []helmclient.Object
-	err := k.poll(Timeout(r.Wait), hookInterval, func(ctx context.Context) (bool, error) {
+	err := k.poll("the custom resource definitions of release "+k.Name.String(), Timeout(r.Wait), hookInterval, func(ctx context.Context) (bool, error) {
 		waiting = nil
 		for _, name := range names {
 			o, err := k.Dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})

@@ -73,7 +73,8 @@ func (t *transport) send(r *http.Request) (response *http.Response, err error) {
 		dial, ok := errors.AsType[*net.OpError](err)
 		return ok && dial.Op == "dial" && t.call.answered.Load() && (r.Body == nil || r.GetBody != nil)
 	}}
-	err = unsent.Do(r.Context(), func() (err error) {
+	ctx := retry.WithWatch(r.Context(), retry.WatchOf(t.call.ctx)) //nolint:contextcheck // only its Watch, which Helm does not pass on
+	err = unsent.Do(ctx, func() (err error) {
 		response, err = t.base.RoundTrip(r) //nolint:bodyclose // the caller closes it
 		if err == nil || r.GetBody == nil {
 			return err

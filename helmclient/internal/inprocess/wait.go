@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // How often is looked whether objects are ready: Helm's own interval for a release, and a shorter one for hooks, of
@@ -31,7 +32,7 @@ const (
 func (k *Call) AwaitReady(list []*resource.Info, limit time.Duration, isReady func(context.Context, *resource.Info) (bool, error)) error {
 	var last *resource.Info
 	var why error
-	err := k.poll(limit, readyInterval, func(ctx context.Context) (bool, error) {
+	err := k.poll("the objects of release "+k.Name.String(), limit, readyInterval, func(ctx context.Context) (bool, error) {
 		for _, info := range list {
 			ready, err := isReady(ctx, info)
 			if ready && err == nil {
@@ -66,8 +67,10 @@ func final(err error) error {
 	return err
 }
 
-// poll asks until it is so, the time is over (errTime), or the call has been ended.
-func (k *Call) poll(limit, interval time.Duration, done wait.ConditionWithContextFunc) error {
+// poll asks for the subject until it is so, the time is over (errTime), or the call has been ended.
+func (k *Call) poll(subject string, limit, interval time.Duration, done wait.ConditionWithContextFunc) error {
+	waiting := retry.Begin(k.ctx, subject)
+	defer waiting.End()
 	until := k.waits()
 	ctx, cancel := context.WithTimeoutCause(until, limit, errTime)
 	defer cancel()
@@ -126,7 +129,7 @@ func (e *waitError) Unwrap() []error { return []error{e.NotReadyError, e.cause} 
 // AwaitDeleted waits until all of the objects are deleted.
 func (k *Call) AwaitDeleted(list []*resource.Info, limit time.Duration) error {
 	var left []*resource.Info
-	err := k.poll(limit, readyInterval, func(context.Context) (bool, error) {
+	err := k.poll("the end of the objects of release "+k.Name.String(), limit, readyInterval, func(context.Context) (bool, error) {
 		left = nil
 		for _, info := range list {
 			if err := info.Get(); !apierrors.IsNotFound(err) {
@@ -179,7 +182,8 @@ func (k *Call) AwaitHook(list []*resource.Info, limit time.Duration) error {
 		}
 		var why error
 		start := time.Now()
-		err := k.poll(limit, hookInterval, func(ctx context.Context) (bool, error) {
+		subject := fmt.Sprintf("the hook %s %s of release %s", info.Mapping.GroupVersionKind.Kind, info.Name, k.Name)
+		err := k.poll(subject, limit, hookInterval, func(ctx context.Context) (bool, error) {
 			var done bool
 			var err error
 			if isPod {

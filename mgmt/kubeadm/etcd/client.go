@@ -105,7 +105,7 @@ func (c *Client) Members(ctx context.Context, skip func(Member) bool) ([]Member,
 	if err != nil {
 		return nil, err
 	}
-	electing := retry.Policy{First: 50 * time.Millisecond, Most: time.Second, Within: c.config.Timeout}
+	electing := retry.Policy{First: 50 * time.Millisecond, Most: time.Second, Within: c.config.Timeout, For: "a leader of etcd"}
 	err = electing.Do(ctx, func() error {
 		if !c.ask(ctx, members, skip) {
 			return errElection

@@ -41,6 +41,9 @@ func awaitRetry(ctx context.Context, method, address string, options *gopherclou
 	if wait > longestWait {
 		return err
 	}
+	waiting := retry.Begin(ctx, "")
+	defer waiting.End()
+	waiting.Failed(err)
 	if retry.Pause(ctx, wait) != nil {
 		return errors.Join(ctx.Err(), err)
 	}

@@ -101,10 +101,11 @@ type wait struct {
 	tell   Observer
 	began  time.Time
 
-	marker string
-	events []Event // since the action began
-	stale  int
-	silent time.Time // time of the first request without an answer; zero after an answer
+	waiting *retry.Wait
+	marker  string
+	events  []Event // since the action began
+	stale   int
+	silent  time.Time // time of the first request without an answer; zero after an answer
 }
 
 // await polls a stack until the action of course has ended. marker is the id of the last event before the action.
@@ -113,6 +114,8 @@ func (c *Client) await(ctx context.Context, s *Stack, course course, marker stri
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+grace, ErrOverdue)
 	defer cancel()
 	w := &wait{client: c, stack: s, course: course, before: before, tell: tell, began: time.Now(), marker: marker}
+	w.waiting = retry.Begin(ctx, w.subject())
+	defer w.waiting.End()
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = c.poll, 10*c.poll, 1.3
 	for {
@@ -203,11 +206,15 @@ func (w *wait) endure(err error) error {
 	if w.silent.IsZero() {
 		w.silent = time.Now()
 	}
+	w.waiting.Failed(err)
 	if time.Since(w.silent) > patience {
 		return fmt.Errorf("no answer about stack %s for %s: %w", w.stack.Name, patience, err)
 	}
 	return nil
 }
+
+// subject says what the call waits for.
+func (w *wait) subject() string { return fmt.Sprintf("%s of stack %s", w.course.action, w.stack.Name) }
 
 // interrupted returns an error that names the action and the resources that Heat has not finished.
 func (w *wait) interrupted(ctx context.Context) error {
@@ -221,7 +228,7 @@ func (w *wait) interrupted(ctx context.Context) error {
 			busy = append(busy, e.Resource)
 		}
 	}
-	text := fmt.Sprintf("waiting for %s of stack %s, which is %s", w.course.action, w.stack.Name, w.stack.Status)
+	text := fmt.Sprintf("waiting for %s, which is %s", w.subject(), w.stack.Status)
 	if len(busy) > 0 {
 		text += ", unfinished resources: " + strings.Join(busy[:min(len(busy), 5)], ", ")
 	}
