@@ -120,7 +120,7 @@ func TestPageRoles(t *testing.T) {
 	t.Parallel()
 	v, _ := newTenants(t, "")
 	var records []sol003.AuditRecord
-	must(t, v.serveAs(v.pages.running, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+	must(t, v.serveAs(sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		return sol003.Principal{Name: "eve", Role: sol003.Role(r.Header.Get("X-Role"))}, nil
 	}, Audit: func(_ context.Context, r sol003.AuditRecord) error {
 		records = append(records, r)
@@ -154,7 +154,7 @@ func TestOtherPaths(t *testing.T) {
 	t.Parallel()
 	v, _ := newTenants(t, "")
 	var records []sol003.AuditRecord
-	must(t, v.serveAs(v.pages.running, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+	must(t, v.serveAs(sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		if r.Header.Get("X-Auth-Token") == "" {
 			return sol003.Principal{}, errors.New("no token")
 		}

@@ -32,7 +32,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 type pages struct {
 	manager  *vnflcm.Manager
 	packages *onboarding.Repository // nil without onboarding
-	running  *timeline.Running
 	senders  *sol003.Authorizer
 }
 
@@ -50,7 +49,8 @@ type view struct {
 	Onboards   bool   // there is such a page
 	Next       string // the URI of the next page
 	VIMs       []shownVIM
-	Busy       bool // an operation is running
+	Busy       bool                        // an operation is running
+	Running    map[string]*vnflcm.Progress // by operation
 
 	Ends    map[string]vnflcm.KnownCertificate // the certificate that ends first, by instance
 	Fault   string                             // why certificates of the instance could not be read
@@ -216,10 +216,29 @@ func (p *pages) instance(r *http.Request, tenant string) (body []byte, media str
 	if err := p.addEnds(r.Context(), &v, instance); err != nil {
 		return nil, "", err
 	}
-	for _, o := range v.Operations {
-		v.Busy = v.Busy || !o.OperationState.Final() && o.OperationState != vnflcm.FailedTemp
+	if err := p.addRunning(r.Context(), &v); err != nil {
+		return nil, "", err
 	}
 	return render(v)
+}
+
+// addRunning adds to the page what the operations do that have not ended.
+func (p *pages) addRunning(ctx context.Context, v *view) error {
+	v.Running = map[string]*vnflcm.Progress{}
+	for _, o := range v.Operations {
+		if o.OperationState.Final() || o.OperationState == vnflcm.FailedTemp {
+			continue
+		}
+		now, err := p.manager.Progress(ctx, o.ID)
+		if errors.Is(err, vnflcm.ErrNotFound) {
+			continue // it was purged meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		v.Busy, v.Running[o.ID] = true, now
+	}
+	return nil
 }
 
 // timeline draws one operation.
@@ -232,12 +251,10 @@ func (p *pages) timeline(r *http.Request, tenant string) (body []byte, media str
 	if err != nil {
 		return nil, "", err
 	}
-	running := p.running.Steps(id) // before the history, so that no step is missing
 	chart, err := timeline.Read(r.Context(), p.manager, id)
 	if err != nil {
 		return nil, "", err
 	}
-	chart.AddRunning(running)
 	var out bytes.Buffer
 	err = timeline.WriteSVG(&out, time.Now(), chart)
 	return out.Bytes(), "image/svg+xml", err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/infra/sandbox"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -26,7 +28,7 @@ func TestPages(t *testing.T) {
 	v, err := compose(t.Context(), &config{onSandbox: true, Packages: filepath.Dir(samples.Package("k8s-cluster"))}, slog.New(slog.DiscardHandler))
 	must(t, err)
 	t.Cleanup(v.close)
-	must(t, v.serveAs(v.pages.running, sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
+	must(t, v.serveAs(sol003.Options{Authorize: func(r *http.Request) (sol003.Principal, error) {
 		switch name := r.Header.Get("X-Name"); name {
 		case "":
 			return sol003.Principal{}, errors.New("password s3cret is wrong")
@@ -199,5 +201,43 @@ func TestPageTexts(t *testing.T) {
 		if strings.Contains(string(text), "<script") {
 			t.Errorf("%s:\n%s", name, text)
 		}
+	}
+}
+
+// TestPageOfWait checks that the page and the picture of a running operation say what its step waits for. TestIsolation checks
+// that other tenants see neither.
+func TestPageOfWait(t *testing.T) {
+	t.Parallel()
+	v, server := newTenants(t, "")
+	instance, err := v.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD, Tenant: "north"})
+	must(t, err)
+	request, err := samples.Request(filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json"),
+		map[string]any{"k8s_cluster_installation_param": map[string]any{"worker_node": map[string]any{"password": "s3cret-and-wrong"}}})
+	must(t, err)
+	operation, err := v.Instantiate(t.Context(), instance.ID, request)
+	must(t, err)
+	read := func(path string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		must(t, err)
+		r.Header.Set("X-Tenant", "north")
+		response, err := server.Client().Do(r)
+		must(t, err)
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		must(t, err)
+		return string(body)
+	}
+	for _, path := range []string{"/instances/" + instance.ID, "/operations/" + operation + ".svg", "/progress/v1/vnf_lcm_op_occs/" + operation} {
+		must(t, retry.Policy{First: 50 * time.Millisecond, Most: 200 * time.Millisecond, Within: time.Minute}.Do(t.Context(), func() error {
+			if text := read(path); !strings.Contains(text, "authentication refused") || strings.Contains(text, "s3cret") {
+				return fmt.Errorf("%s has no reason:\n%s", path, text)
+			}
+			return nil
+		}))
+	}
+	must(t, v.Cancel(t.Context(), operation, vnflcm.CancelForceful))
+	_, err = v.Wait(t.Context(), operation)
+	if !errors.Is(err, vnflcm.ErrCancelled) {
+		t.Error(err)
 	}
 }

@@ -38,8 +38,7 @@ func (w *workflows) attach(ctx context.Context, v *vnfm, managed *vnflcm.Config)
 		return fmt.Errorf("temporal: %w", err)
 	}
 	v.atEnd(func() error { w.client.Close(); return nil })
-	observe := managed.Observe
-	managed.Observe = func(e vnflcm.Event) { observe(e); w.progress.Observe(e) }
+	managed.Observe = w.progress.Observe
 	managed.Runner = temporal.Runner(w.client, queue)
 	if err := temporal.CreateAttributes(ctx, w.client, server.Namespace); err != nil {
 		return fmt.Errorf("temporal: %w", err)

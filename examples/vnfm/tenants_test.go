@@ -30,7 +30,7 @@ func newTenants(t *testing.T, settings string) (*vnfm, *httptest.Server) {
 	v, err := compose(t.Context(), c, slog.New(slog.DiscardHandler))
 	must(t, err)
 	t.Cleanup(v.close)
-	must(t, v.serveAs(v.pages.running, sol003.Options{Subscriptions: v.notifier, Authorize: func(r *http.Request) (sol003.Principal, error) {
+	must(t, v.serveAs(sol003.Options{Subscriptions: v.notifier, Authorize: func(r *http.Request) (sol003.Principal, error) {
 		return sol003.Principal{Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}, nil
 	}}))
 	server := httptest.NewServer(v.routes(nil))
@@ -46,6 +46,7 @@ var isolation = map[string]struct {
 	"/": {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances", // TestIsolation of vnflcm/sol003 checks every route
 		"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content",
 		"/preview/v1/vnf_instances/INSTANCE/heal", "/maintenance/v1/vnf_instances/INSTANCE/renew_certificates",
+		"/progress/v1/vnf_lcm_op_occs/OPERATION",
 		"/v1.0/vims/VIM", "/v1.0/vims.json", "/v1.0/vims?id=VIM", "/none/INSTANCE"}},
 	"GET /{$}":               {[]string{"/", "/?after="}},
 	"GET /instances/{id}":    {[]string{"/instances/INSTANCE", "/instances/INSTANCE?after=x"}},

@@ -39,7 +39,6 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
 	"github.com/vnfkit/vnfkit/vnflcm/store/sqlite"
-	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
 
 // vnfm is a VNF manager, composed of parts of the SDK.
@@ -89,8 +88,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err != nil {
 		return nil, fmt.Errorf("maintenance: %w", err)
 	}
-	running := new(timeline.Running)
-	managed.Maintenance, managed.KnownVIMs, managed.KnownVIMsSource, managed.Observe = window, vims, c.source, running.Observe
+	managed.Maintenance, managed.KnownVIMs, managed.KnownVIMsSource = window, vims, c.source
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}
@@ -108,7 +106,7 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 	if err := v.shareVIMs(ctx, vims); err != nil {
 		return nil, err
 	}
-	return v, v.addAPI(ctx, running)
+	return v, v.addAPI(ctx)
 }
 
 // openData opens the database, and returns the settings with which a Manager can read it.
@@ -141,19 +139,19 @@ func (v *vnfm) openPackages() (vnflcm.Packages, error) {
 }
 
 // addAPI makes the HTTP interface.
-func (v *vnfm) addAPI(ctx context.Context, running *timeline.Running) error {
+func (v *vnfm) addAPI(ctx context.Context) error {
 	authorize, err1 := v.config.authorize(ctx, v.log)
 	audit, err2 := v.config.auditTo(v.log)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	v.notifier = notify.New(v.Manager, notify.Options{Allow: v.config.policy(), Logger: v.log})
-	return v.serveAs(running, sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil, Challenge: v.config.challenge(),
+	return v.serveAs(sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil, Challenge: v.config.challenge(),
 		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Audit: audit, Logger: v.log})
 }
 
 // serveAs makes the API and the pages for the same senders.
-func (v *vnfm) serveAs(running *timeline.Running, o sol003.Options) (err error) {
+func (v *vnfm) serveAs(o sol003.Options) (err error) {
 	o.VIMs = v.VIMRegistry()
 	if v.packages != nil {
 		o.Packages = v.packages
@@ -162,7 +160,7 @@ func (v *vnfm) serveAs(running *timeline.Running, o sol003.Options) (err error) 
 		return err
 	}
 	senders, err := sol003.NewAuthorizer(o)
-	v.pages = &pages{manager: v.Manager, packages: v.packages, running: running, senders: senders}
+	v.pages = &pages{manager: v.Manager, packages: v.packages, senders: senders}
 	return err
 }
 

@@ -14,8 +14,8 @@
 //	return os.WriteFile("operation.svg", svg.Bytes(), 0o644)
 //
 // Read takes what Manager.History has, so the picture can be drawn by every process that opens the store, during the operation
-// and until the operation is purged. The history has no steps that are still running. A Running, which observes the events of a
-// process, knows those of this process.
+// and until the operation is purged. Steps that are still running are drawn by the process that runs them (Manager.Progress): the
+// tooltip of a step says what the step waits for.
 //
 // # Reading the picture
 //

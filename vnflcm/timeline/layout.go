@@ -14,6 +14,7 @@ import (
 type bar struct {
 	vnflcm.Performed
 	running, critical bool
+	reason            string // why a running step waits
 	lane              int
 }
 
@@ -47,7 +48,7 @@ func (c *Chart) layOut(now time.Time) *layout {
 	for i := range l.steps {
 		bars[i] = &bar{Performed: l.steps[i]}
 		if l.steps[i].End.IsZero() {
-			bars[i].running = true
+			bars[i].running, bars[i].reason = true, c.reasonOf(bars[i].Performed)
 			l.steps[i].End = latest(now, l.steps[i].Start)
 			bars[i].End = l.steps[i].End
 		}

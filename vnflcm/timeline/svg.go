@@ -21,6 +21,7 @@ const (
 	rowGap       = 8.0
 	charWidth    = 6.3 // of the font of labels, on average
 	maxName      = 40  // characters
+	maxReason    = 400 // characters
 )
 
 const style = `<style>
@@ -236,13 +237,16 @@ func (b *bar) class() string {
 	return "done"
 }
 
-// tip is what a reader sees at a step: its name, its times, its attempt, its error.
+// tip is what a reader sees at a step: its name, its times, its attempt, its error, or why it waits.
 func (b *bar) tip(start time.Time) string {
 	took := "took " + short(b.End.Sub(b.Start))
 	if b.running {
 		took = "running for " + short(b.End.Sub(b.Start))
 	}
 	text := fmt.Sprintf("%s: %s\nbegan at %s, %s", clean(b.Phase), clean(b.Step), short(max(b.Start.Sub(start), 0)), took)
+	if b.reason != "" {
+		text += "\n" + shorten(b.reason, maxReason)
+	}
 	if b.Attempt > 1 {
 		text += fmt.Sprintf("\nattempt %d", b.Attempt)
 	}

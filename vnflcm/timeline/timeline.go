@@ -12,6 +12,7 @@ import (
 type Manager interface {
 	Operation(ctx context.Context, opID string) (*vnflcm.VnfLcmOpOcc, error)
 	History(ctx context.Context, opID string) ([]vnflcm.Performed, error)
+	Progress(ctx context.Context, opID string) (*vnflcm.Progress, error)
 }
 
 // Chart is what a picture shows of one operation.
@@ -24,8 +25,10 @@ type Chart struct {
 	Start time.Time
 	// End is when the operation ended. Zero: it has not ended.
 	End time.Time
-	// Work has the steps and phases in the order of their beginning. A step whose End is zero is running.
+	// Work has the finished steps and phases, and the failed steps, in the order of their beginning.
 	Work []vnflcm.Performed
+	// Running has the steps that are running, with what they wait for.
+	Running []vnflcm.RunningStep
 }
 
 // Read returns the chart of an operation. The error is vnflcm.ErrNotFound if the operation does not exist or has been purged.
@@ -34,11 +37,16 @@ func Read(ctx context.Context, m Manager, opID string) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	now, err := m.Progress(ctx, opID) // before the history, so that no step is missing
+	if err != nil {
+		return nil, err
+	}
 	work, err := m.History(ctx, opID)
 	if err != nil {
 		return nil, err
 	}
 	c := &Chart{Operation: operation.Operation, State: operation.OperationState, Start: operation.StartTime, Work: work}
+	c.addRunning(now.Steps)
 	if operation.Error != nil {
 		c.Error = operation.Error.Detail
 	}
@@ -48,23 +56,38 @@ func Read(ctx context.Context, m Manager, opID string) (*Chart, error) {
 	return c, nil
 }
 
-// AddRunning adds steps that are running, from Running.Steps, except those that the chart knows as ended by now.
-func (c *Chart) AddRunning(steps []vnflcm.Performed) {
+// addRunning adds steps that are running, except those that the history has as ended by now.
+func (c *Chart) addRunning(steps []vnflcm.RunningStep) {
 	for _, s := range steps {
 		ended := slices.ContainsFunc(c.Work, func(p vnflcm.Performed) bool {
-			return p.Phase == s.Phase && p.Step == s.Step && p.On == s.On && p.End.After(s.Start)
+			return p.Phase == s.Phase && p.Step == s.Name && p.On == s.On && p.End.After(s.Since)
 		})
 		if !ended {
-			c.Work = append(c.Work, s)
+			c.Running = append(c.Running, s)
 		}
 	}
 }
 
-// steps returns the work without the phases, in the order of its beginning.
+// steps returns the steps without the phases, in the order of their beginning. The End of a running step is zero.
 func (c *Chart) steps() []vnflcm.Performed {
 	steps := slices.DeleteFunc(slices.Clone(c.Work), func(p vnflcm.Performed) bool { return p.Step == "" })
+	for _, r := range c.Running {
+		if r.Name != "" {
+			steps = append(steps, vnflcm.Performed{Phase: r.Phase, Step: r.Name, On: r.On, Host: r.Host, Start: r.Since.Round(0)})
+		}
+	}
 	slices.SortStableFunc(steps, func(a, b vnflcm.Performed) int { return a.Start.Compare(b.Start) })
 	return steps
+}
+
+// reasonOf returns what a running step waits for.
+func (c *Chart) reasonOf(step vnflcm.Performed) string {
+	for _, r := range c.Running {
+		if r.Phase == step.Phase && r.Name == step.Step && r.On == step.On {
+			return r.Reason
+		}
+	}
+	return ""
 }
 
 // CriticalPath returns the steps that decided how long the operation took, in their order: the last step that ended, the step

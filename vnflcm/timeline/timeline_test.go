@@ -26,16 +26,18 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
 
-// step is a step that ran from one second to another. to < 0: it is running.
+// step is a step that ran from one second to another.
 func step(name, on string, from, to float64) vnflcm.Performed {
-	p := vnflcm.Performed{Phase: "instantiate_end", Step: name, Start: at(from), Attempt: 1, Process: "vnfm-a"}
+	p := vnflcm.Performed{Phase: "instantiate_end", Step: name, Start: at(from), End: at(to), Attempt: 1, Process: "vnfm-a"}
 	if on != "" {
 		p.On, p.Host = "id of "+on, on
 	}
-	if to >= 0 {
-		p.End = at(to)
-	}
 	return p
+}
+
+// running is a step that has been running since that second.
+func running(name string, from float64, reason string) vnflcm.RunningStep {
+	return vnflcm.RunningStep{StepInfo: vnflcm.StepInfo{Phase: "instantiate_end", Name: name}, Since: at(from), Reason: reason}
 }
 
 func attempt(n int, process string, p vnflcm.Performed) vnflcm.Performed {
@@ -62,8 +64,8 @@ var charts = map[string]*timeline.Chart{
 	}},
 	"retried": {Operation: vnflcm.OpHeal, State: vnflcm.Processing, Start: at(0), Error: "a machine did not answer", Work: []vnflcm.Performed{
 		phase("heal_start", 0, 10), step("drain", "node-1", 1, 9), failed("ERR_TIMEOUT", step("join", "node-1", 12, 30)),
-		attempt(2, "vnfm-a", step("join", "node-1", 3630, 3650)), attempt(3, "vnfm-b", step("labels", "node-1", 3655, 3658)), step("ready", "", 3658, -1),
-	}},
+		attempt(2, "vnfm-a", step("join", "node-1", 3630, 3650)), attempt(3, "vnfm-b", step("labels", "node-1", 3655, 3658)),
+	}, Running: []vnflcm.RunningStep{running("ready", 3658, "waiting for all nodes to be Ready: node-2 has\nno network")}},
 	"empty": {Operation: vnflcm.OpTerminate, State: vnflcm.Starting},
 }
 
@@ -146,6 +148,7 @@ func TestCriticalPath(t *testing.T) {
 type history struct {
 	operation *vnflcm.VnfLcmOpOcc
 	work      []vnflcm.Performed
+	running   []vnflcm.RunningStep
 }
 
 func (h history) Operation(_ context.Context, id string) (*vnflcm.VnfLcmOpOcc, error) {
@@ -157,46 +160,26 @@ func (h history) Operation(_ context.Context, id string) (*vnflcm.VnfLcmOpOcc, e
 
 func (h history) History(context.Context, string) ([]vnflcm.Performed, error) { return h.work, nil }
 
+func (h history) Progress(context.Context, string) (*vnflcm.Progress, error) {
+	return &vnflcm.Progress{Steps: h.running}, nil
+}
+
 func TestRead(t *testing.T) {
 	t.Parallel()
+	joins := running("join", 3, "the password was refused")
+	ended := running("reach", 0.5, "")
 	h := history{&vnflcm.VnfLcmOpOcc{ID: "op", Operation: vnflcm.OpScale, OperationState: vnflcm.FailedTemp, StartTime: at(0), StateEnteredTime: at(9),
-		Error: &vnflcm.ProblemDetails{Detail: "no quota"}}, []vnflcm.Performed{step("join", "node-1", 1, 2)}}
+		Error: &vnflcm.ProblemDetails{Detail: "no quota"}}, []vnflcm.Performed{step("join", "", 1, 2), step("reach", "", 0.5, 4)}, []vnflcm.RunningStep{ended, joins}}
 	got, err := timeline.Read(t.Context(), h, "op")
-	want := &timeline.Chart{Operation: vnflcm.OpScale, State: vnflcm.FailedTemp, Error: "no quota", Start: at(0), End: at(9), Work: h.work}
+	want := &timeline.Chart{Operation: vnflcm.OpScale, State: vnflcm.FailedTemp, Error: "no quota", Start: at(0), End: at(9), Work: h.work, Running: []vnflcm.RunningStep{joins}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
+	if picture := draw(t, at(9), got); !strings.Contains(picture, "running for 6s&#xA;the password was refused") {
+		t.Errorf("no tooltip has the reason of the wait:\n%s", picture)
+	}
 	if _, err := timeline.Read(t.Context(), h, "another"); !errors.Is(err, vnflcm.ErrNotFound) {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestRunning(t *testing.T) {
-	t.Parallel()
-	var r timeline.Running
-	event := func(kind vnflcm.EventKind, op, name string, second float64) {
-		r.Observe(vnflcm.Event{Kind: kind, Time: at(second), StepInfo: vnflcm.StepInfo{OperationID: op, Phase: "scale_end", Name: name, On: "n", Host: "node-1"}})
-	}
-	event(vnflcm.StepStarted, "a", "reach", 1)
-	event(vnflcm.StepStarted, "a", "join", 2)
-	event(vnflcm.StepStarted, "b", "join", 3)
-	event(vnflcm.StepProgress, "a", "join", 4)
-	event(vnflcm.StepDone, "a", "reach", 5)
-	event(vnflcm.StepFailed, "b", "join", 6)
-	want := []vnflcm.Performed{{Phase: "scale_end", Step: "join", On: "n", Host: "node-1", Start: at(2)}}
-	if diff := cmp.Diff(want, r.Steps("a")); diff != "" {
-		t.Error(diff)
-	}
-	ended, other := step("join", "node-1", 1, 3), step("reach", "node-1", 1, 3)
-	ended.Phase, ended.On = "scale_end", "n"
-	for _, c := range []struct{ work, want []vnflcm.Performed }{{[]vnflcm.Performed{other}, append([]vnflcm.Performed{other}, want...)}, {[]vnflcm.Performed{ended}, []vnflcm.Performed{ended}}} {
-		chart := &timeline.Chart{Work: c.work}
-		if chart.AddRunning(want); cmp.Diff(c.want, chart.Work) != "" {
-			t.Error(cmp.Diff(c.want, chart.Work))
-		}
-	}
-	if left := r.Steps("b"); left != nil {
-		t.Errorf("an operation without running steps has %v", left)
 	}
 }
 
@@ -207,9 +190,8 @@ func FuzzWriteSVG(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, host, message string, start, end, now int64) {
 		when := func(n int64) time.Time { return began.Add(time.Duration(n)) }
 		p := vnflcm.Performed{Phase: host, Step: name, On: host, Host: name, Start: when(start), End: when(end), Attempt: int(now % 4), Process: host, Failed: now%2 == 0, Code: vnflcm.Code(message)}
-		later := p
-		later.Step, later.Start, later.End = message, when(end), time.Time{}
+		later := vnflcm.RunningStep{StepInfo: vnflcm.StepInfo{Phase: host, Name: message, On: host, Host: name}, Since: when(end), Reason: message}
 		draw(t, when(now), &timeline.Chart{Operation: vnflcm.LcmOperation(name), State: vnflcm.OperationState(host), Error: message, Start: when(now), Work: []vnflcm.Performed{
-			p, later, {Phase: name, Start: when(start), End: when(end)}}}, &timeline.Chart{End: when(end), Work: []vnflcm.Performed{later}})
+			p, {Phase: name, Start: when(start), End: when(end)}}, Running: []vnflcm.RunningStep{later}}, &timeline.Chart{End: when(end), Running: []vnflcm.RunningStep{later}})
 	})
 }
