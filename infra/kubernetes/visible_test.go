@@ -25,7 +25,9 @@ func TestWaitIsVisible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has := func(text string) bool { return strings.Contains(text, "web-w1") && strings.Contains(text, "Unschedulable") }
+	has := func(text string) bool {
+		return strings.Contains(text, "web-w1") && strings.Contains(text, "Unschedulable")
+	}
 	for _, c := range []struct {
 		where   string
 		visible func() bool
