@@ -114,7 +114,10 @@ type Uninstall struct {
 	KeepHistory bool
 	// KeepClaims leaves the PersistentVolumeClaims of the release on the cluster, as if they had the annotation
 	// helm.sh/resource-policy: keep, and namespaces of the release that contain them.
-	KeepClaims  bool
+	KeepClaims bool
+	// KeepVolumes leaves the PersistentVolumes of the release on the cluster in the same way. Kubernetes deletes a volume only after
+	// the claim that it is bound to: waiting for the deletion fails if that claim stays.
+	KeepVolumes bool
 	Description string
 }
 

@@ -61,9 +61,8 @@ func described(state helmclient.State, description string) recordChange {
 	}
 }
 
-// keepClaims gives the claims in the stored manifest of a release the annotation that keeps them. A release that does not
-// exist has none.
-func (c *Client) keepClaims(ctx context.Context, n helmclient.Name) error {
+// keep gives objects in the stored manifest of a release the annotation that keeps them, if the release exists.
+func (c *Client) keep(ctx context.Context, n helmclient.Name, what claims.Keep) error {
 	return c.try(ctx, func(m *machine) error {
 		r, err := m.release(ctx, n, 0)
 		if errors.Is(err, helmclient.ErrNotFound) {
@@ -72,7 +71,7 @@ func (c *Client) keepClaims(ctx context.Context, n helmclient.Name) error {
 		if err != nil {
 			return err
 		}
-		manifest, changed, err := claims.Keep(r.Manifest)
+		manifest, changed, err := what.In(r.Manifest)
 		if err != nil || !changed {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/helmclient"
+	"github.com/vnfkit/vnfkit/helmclient/internal/claims"
 )
 
 // Install implements helmclient.Releases.
@@ -105,8 +106,8 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if o.name, err = c.name(r.Name); err != nil {
 		return err
 	}
-	if r.KeepClaims {
-		if err := c.keepClaims(ctx, o.name); err != nil {
+	if r.KeepClaims || r.KeepVolumes {
+		if err := c.keep(ctx, o.name, claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes}); err != nil {
 			return err
 		}
 	}

@@ -161,12 +161,12 @@ func (w *work) staying(ctx context.Context, refs []objects.Ref, deletesClaims bo
 	return slices.DeleteFunc(all, func(r objects.Ref) bool { return r.IsClaim() && deletesClaims }), err
 }
 
-// withoutData returns refs without the objects that stay, without their namespaces, and without adopted objects that hold objects of
-// other clients.
+// withoutData returns refs without the objects that stay, without their namespaces, without volumes (see removeVolumes), and without
+// adopted objects that hold objects of other clients.
 func (w *work) withoutData(ctx context.Context, refs []objects.Ref, deletesClaims bool) ([]objects.Ref, error) {
 	staying, err := w.staying(ctx, refs, deletesClaims)
 	return slices.DeleteFunc(slices.Clone(refs), func(r objects.Ref) bool {
-		return r.HoldsOthers() && w.adopted.has(r) || slices.ContainsFunc(staying, func(s objects.Ref) bool {
+		return r.IsVolume() || r.HoldsOthers() && w.adopted.has(r) || slices.ContainsFunc(staying, func(s objects.Ref) bool {
 			s.UID = ""
 			return s == r || r.Kind == "Namespace" && r.Name == s.Namespace
 		})
@@ -200,12 +200,12 @@ func (w *work) warnOfLeft(ctx context.Context) error {
 	return err
 }
 
-// deleteClaims deletes exactly these claims, by UID.
-func (w *work) deleteClaims(ctx context.Context, claims []objects.Ref) error {
-	if len(claims) == 0 {
+// deleteByUID deletes exactly these claims or volumes.
+func (w *work) deleteByUID(ctx context.Context, refs []objects.Ref) error {
+	if len(refs) == 0 {
 		return nil
 	}
 	return within(ctx, w.cfg.Gone, func(ctx context.Context) error {
-		return w.objects.Delete(ctx, claims, objects.DeleteOptions{Owner: w.owner()})
+		return w.objects.Delete(ctx, refs, objects.DeleteOptions{Owner: w.owner()})
 	})
 }

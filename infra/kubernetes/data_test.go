@@ -155,6 +155,67 @@ func TestTerminateLeavesData(t *testing.T) {
 	}
 }
 
+// boundVolume has a volume that a claim of the same VNF is bound to, and a free one.
+const boundVolume = `apiVersion: v1
+kind: PersistentVolume
+metadata: {name: place}
+spec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteOnce], storageClassName: local, hostPath: {path: /data}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: spare}
+spec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteOnce], storageClassName: other, hostPath: {path: /spare}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: place}
+spec: {accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 1Gi}}}
+---
+`
+
+// TestTerminateLeavesVolumes: Kubernetes deletes a PersistentVolume only after its claim. A termination does not wait for the volume
+// of a claim that stays.
+func TestTerminateLeavesVolumes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind, params, terminate string
+		left                    []string
+	}{
+		"chart":                 {kubernetes.VimTypeV1, databaseByChart, `{}`, []string{"place"}},
+		"chart, delete_pvc":     {kubernetes.VimTypeV1, databaseByChart, `{"delete_pvc": true}`, nil},
+		"manifests":             {kubernetes.VimTypeV2, databaseByManifest, `{}`, []string{"place"}},
+		"manifests, delete_pvc": {kubernetes.VimTypeV2, databaseByManifest, `{"delete_pvc": true}`, nil},
+	} {
+		for i, version := range []string{"Helm 3", "Helm 4"} {
+			t.Run(name+", "+version, func(t *testing.T) {
+				t.Parallel()
+				if c.kind == kubernetes.VimTypeV2 && i > 0 {
+					t.Skip("without Helm")
+				}
+				l := newLab(t, c.kind)
+				l.files["Files/database.yaml"] = &fstest.MapFile{Data: []byte(boundVolume + databaseObjects)}
+				l.files["Files/database.tgz"] = &fstest.MapFile{Data: chart("database", boundVolume+databaseObjects).pack(t)}
+				l.Manager = l.start(helmVersions[version])
+				l.instantiate("simple", c.params)
+				l.terminate(vnflcm.TerminateForceful, c.terminate)
+				var left []string
+				for _, o := range l.list("", "persistentvolumes") {
+					if o.GetDeletionTimestamp() != nil {
+						t.Errorf("%s is being deleted", o.GetName())
+					}
+					left = append(left, o.GetName())
+				}
+				if diff := cmp.Diff(c.left, left); diff != "" {
+					t.Error("volumes", diff)
+				}
+				if named := strings.Contains(fmt.Sprint(l.warnings()), "PersistentVolume place"); named != (c.left != nil) {
+					t.Errorf("warnings: %v", l.warnings())
+				}
+			})
+		}
+	}
+}
+
 // TestTerminateLeavesNothing: with no claim and nothing to keep the namespace is deleted, and there is no warning.
 func TestTerminateLeavesNothing(t *testing.T) {
 	t.Parallel()

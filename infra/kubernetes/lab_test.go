@@ -262,7 +262,8 @@ var resources = map[string]schema.GroupVersionResource{
 	"services": {Version: "v1", Resource: "services"}, "persistentvolumeclaims": {Version: "v1", Resource: "persistentvolumeclaims"},
 	"horizontalpodautoscalers": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 	"storageclasses":           {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "namespaces": {Version: "v1", Resource: "namespaces"},
-	"resourcequotas": {Version: "v1", Resource: "resourcequotas"}, "replicasets": {Group: "apps", Version: "v1", Resource: "replicasets"},
+	"persistentvolumes": {Version: "v1", Resource: "persistentvolumes"},
+	"resourcequotas":    {Version: "v1", Resource: "resourcequotas"}, "replicasets": {Group: "apps", Version: "v1", Resource: "replicasets"},
 }
 
 // objects lists what is in a namespace, as resource/name, without what Kubernetes puts there itself.

@@ -252,16 +252,14 @@ func (w *work) refsOf(ctx context.Context, name string) ([]objects.Ref, error) {
 	return slices.DeleteFunc(m.Refs, func(r objects.Ref) bool { return r.Name == "" }), nil
 }
 
-// uninstallOne uninstalls a release. It succeeds if the release does not exist.
-func (w *work) uninstallOne(ctx context.Context, name string, wait, keepClaims bool) error {
+// uninstallOne uninstalls a release; how says what it keeps, and whether to wait. It succeeds if the release does not exist.
+func (w *work) uninstallOne(ctx context.Context, name string, how helmclient.Uninstall) error {
 	now, err := w.find(ctx, name)
 	if err != nil || now == nil {
 		return err
 	}
-	err = w.takeUp(ctx, func() error {
-		return w.helm.Uninstall(ctx, helmclient.Uninstall{Name: w.named(name), Description: w.mark(), KeepClaims: keepClaims,
-			Wait: helmclient.Wait{Ready: wait, Timeout: w.cfg.Gone}})
-	})
+	how.Name, how.Description, how.Timeout = w.named(name), w.mark(), w.cfg.Gone
+	err = w.takeUp(ctx, func() error { return w.helm.Uninstall(ctx, how) })
 	if errors.Is(err, helmclient.ErrNotFound) {
 		return nil
 	}

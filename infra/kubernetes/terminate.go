@@ -43,9 +43,9 @@ func (w *work) removal() removal {
 // no time to end; a graceful one gracefulTerminationTimeout seconds, by default 120.
 //
 // Volume claims contain the VNF's data and stay, unless additionalParams.delete_pvc is true: those of StatefulSets, of charts,
-// of hooks and of manifests. Other objects with the annotation helm.sh/resource-policy: keep stay as well. The namespace is
-// removed if it was created for the VNF and contains neither these nor objects of other clients. A warning of the operation
-// names what is left.
+// of hooks and of manifests. PersistentVolumes stay while a claim is bound to them. Other objects with the annotation
+// helm.sh/resource-policy: keep stay as well. The namespace is removed if it was created for the VNF and contains neither these
+// nor objects of other clients. A warning of the operation names what is left.
 func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -89,6 +89,10 @@ func (w *work) removeAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	volumes, err := w.storedVolumes(ctx)
+	if err != nil {
+		return err
+	}
 	if w.helm != nil {
 		var names []string
 		for _, r := range w.design.releases {
@@ -102,11 +106,14 @@ func (w *work) removeAll(ctx context.Context) error {
 		return err
 	}
 	if how.deletePVC {
-		if err := w.deleteClaims(ctx, claims); err != nil {
+		if err := w.deleteByUID(ctx, claims); err != nil {
 			return err
 		}
 	}
-	return w.op.State().Delete(ctx, objectsKey)
+	if err := w.removeVolumes(ctx, volumes); err != nil {
+		return err
+	}
+	return errors.Join(w.op.State().Delete(ctx, objectsKey), w.op.State().Delete(ctx, volumesKey))
 }
 
 // removeReleases uninstalls releases, the last first, and waits until their pods no longer exist.
@@ -118,7 +125,8 @@ func (w *work) removeReleases(ctx context.Context, names []string, how removal) 
 	var errs []error
 	for i := len(names) - 1; i >= 0; i-- {
 		w.op.Report(ctx, "uninstall release "+names[i])
-		if err := w.uninstallOne(ctx, names[i], true, !how.deletePVC); err != nil {
+		uninstall := helmclient.Uninstall{Wait: helmclient.Wait{Ready: true}, KeepClaims: !how.deletePVC, KeepVolumes: true}
+		if err := w.uninstallOne(ctx, names[i], uninstall); err != nil {
 			if errors.Is(err, ErrForeignRelease) {
 				w.op.Log.WarnContext(ctx, "left alone", "reason", err)
 				continue

@@ -29,15 +29,19 @@ func (w *work) undo(ctx context.Context, err error, releases []string) error {
 		return slices.Contains(releases, o.GetAnnotations()["meta.helm.sh/release-name"]) || o.GetAnnotations()["helm.sh/hook"] != ""
 	})}
 	deletesClaims, unknown := w.deletesClaims(context.WithoutCancel(ctx))
-	errs = append(errs, unknown)
+	volumes, unread := w.volumes(context.WithoutCancel(ctx), refs)
+	errs = append(errs, unknown, unread)
 	for _, name := range slices.Backward(releases) {
 		errs = append(errs, undoing(ctx, "release "+name+" could not be uninstalled", func(ctx context.Context) error {
-			err := w.uninstallOne(ctx, name, false, !deletesClaims)
+			err := w.uninstallOne(ctx, name, helmclient.Uninstall{KeepClaims: !deletesClaims, KeepVolumes: !deletesClaims})
 			if errors.Is(err, ErrForeignRelease) {
 				return nil
 			}
 			return err
 		}))
+	}
+	if !deletesClaims {
+		errs = append(errs, undoing(ctx, "volumes could not be removed", func(ctx context.Context) error { return w.removeVolumes(ctx, volumes) }))
 	}
 	return errors.Join(errs...)
 }
@@ -70,13 +74,20 @@ func (w *work) undoApply(ctx context.Context, err error) error {
 	err = w.withState(ctx, err, refs, func(o *objects.Object) bool { return o.GetLabels()[objects.Label] == w.op.InstanceID })
 	return errors.Join(err, undoing(ctx, "the objects could not be removed", func(ctx context.Context) error {
 		deletesClaims, err := w.deletesClaims(ctx)
+		if err != nil {
+			return err
+		}
+		volumes, err := w.volumes(ctx, refs)
 		if err == nil {
 			refs, err = w.withoutData(ctx, refs, deletesClaims)
+		}
+		if err == nil {
+			err = w.objects.Delete(ctx, refs, objects.DeleteOptions{Owner: w.owner()})
 		}
 		if err != nil {
 			return err
 		}
-		return w.objects.Delete(ctx, refs, objects.DeleteOptions{Owner: w.owner()})
+		return w.removeVolumes(ctx, volumes)
 	}))
 }
 

@@ -1,4 +1,4 @@
-// Package claims keeps the PersistentVolumeClaims of a release when Helm uninstalls it. Helm decides by the manifest that it
+// Package claims keeps the PersistentVolumeClaims and PersistentVolumes of a release when Helm uninstalls it. Helm decides by the manifest that it
 // has stored, not by the objects on the cluster.
 package claims
 
@@ -26,9 +26,18 @@ type document struct {
 	objects []*unstructured.Unstructured // several of a list, none if it is empty
 }
 
-// Keep returns the manifest of a release with the annotation that keeps objects at all claims, and at the namespaces that contain
-// them. The text of other objects stays.
-func Keep(manifest string) (out string, changed bool, err error) {
+// Keep are the kinds of objects that Helm keeps.
+type Keep struct {
+	Claims  bool // PersistentVolumeClaims, and the namespaces that contain them
+	Volumes bool // PersistentVolumes
+}
+
+// In returns the manifest of a release with the annotation that keeps objects at all objects of these kinds. The text of other
+// objects stays.
+func (k Keep) In(manifest string) (out string, changed bool, err error) {
+	if !k.Claims && !k.Volumes {
+		return manifest, false, nil
+	}
 	documents, err := split(manifest)
 	if err != nil {
 		return "", false, err
@@ -43,7 +52,7 @@ func Keep(manifest string) (out string, changed bool, err error) {
 	}
 	var text strings.Builder
 	for _, d := range documents {
-		if !slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool { return keep(o, namespaces) }) {
+		if !slices.ContainsFunc(d.objects, func(o *unstructured.Unstructured) bool { return k.keep(o, namespaces) }) {
 			fmt.Fprintf(&text, "---\n%s", d.text)
 			continue
 		}
@@ -59,15 +68,18 @@ func Keep(manifest string) (out string, changed bool, err error) {
 	return text.String(), changed, nil
 }
 
-func isClaim(o *unstructured.Unstructured) bool {
-	return o.GetAPIVersion() == "v1" && o.GetKind() == "PersistentVolumeClaim"
+func isClaim(o *unstructured.Unstructured) bool { return isCore(o, "PersistentVolumeClaim") }
+
+func isCore(o *unstructured.Unstructured, kind string) bool {
+	return o.GetAPIVersion() == "v1" && o.GetKind() == kind
 }
 
 // keep gives an object the annotation, and reports whether that changed the object.
-func keep(o *unstructured.Unstructured, namespaces []string) bool {
+func (k Keep) keep(o *unstructured.Unstructured, namespaces []string) bool {
 	annotations := o.GetAnnotations()
-	contains := o.GetAPIVersion() == "v1" && o.GetKind() == "Namespace" && slices.Contains(namespaces, o.GetName())
-	if !isClaim(o) && !contains || annotations[Policy] == "keep" {
+	contains := isCore(o, "Namespace") && slices.Contains(namespaces, o.GetName())
+	kept := k.Claims && (isClaim(o) || contains) || k.Volumes && isCore(o, "PersistentVolume")
+	if !kept || annotations[Policy] == "keep" {
 		return false
 	}
 	if annotations == nil {

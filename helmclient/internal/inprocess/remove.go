@@ -71,17 +71,15 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if last == nil || last.State == helmclient.Uninstalled && r.KeepHistory {
 		return fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.Name)
 	}
-	if r.KeepClaims {
-		if err := k.keepClaims(last); err != nil {
-			return k.explain(err, nil)
-		}
+	if err := k.keep(last, claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes}); err != nil {
+		return k.explain(err, nil)
 	}
 	return k.explain(k.helm.Uninstall(r), nil)
 }
 
-// keepClaims gives the claims in the stored manifest the annotation that keeps them.
-func (k *Call) keepClaims(last *Record) error {
-	manifest, changed, err := claims.Keep(last.Manifest)
+// keep gives objects in the stored manifest the annotation that keeps them.
+func (k *Call) keep(last *Record, what claims.Keep) error {
+	manifest, changed, err := what.In(last.Manifest)
 	if err != nil || !changed {
 		return err
 	}

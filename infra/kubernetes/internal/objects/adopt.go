@@ -14,6 +14,12 @@ const (
 	releaseNamespace = "meta.helm.sh/release-namespace"
 )
 
+// HelmRelease returns the Helm release that an object belongs to, empty if it belongs to no release.
+func HelmRelease(o *Object) (namespace, name string) {
+	marks := o.GetAnnotations()
+	return marks[releaseNamespace], marks[releaseName]
+}
+
 // Adopt reads objects that another program has made. It returns the objects that exist, and the names of missing objects. release is the
 // Helm release that the objects belong to, as namespace/name, "" for objects of manifests. Objects of another VNF instance, of
 // another release, or of a controller are ErrForeign; all are reported at once.

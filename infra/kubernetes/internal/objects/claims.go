@@ -19,6 +19,7 @@ import (
 var (
 	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	claimKind       = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}
+	volumeKind      = schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}
 	claimRank       = rankOf(claimKind.GroupKind())
 )
 

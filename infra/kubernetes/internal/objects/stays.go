@@ -15,6 +15,19 @@ func Keeps(o *Object) bool { return o.GetAnnotations()[keepPolicy] == "keep" }
 // IsClaim reports whether an object is a PersistentVolumeClaim.
 func (r Ref) IsClaim() bool { return r.gvk().GroupKind() == claimKind.GroupKind() }
 
+// IsVolume reports whether an object is a PersistentVolume.
+func (r Ref) IsVolume() bool { return r.gvk() == volumeKind }
+
+// Claimed reports whether a PersistentVolume is bound to a claim that exists. Kubernetes deletes a volume only after its claim.
+func (c *Client) Claimed(ctx context.Context, volume *Object) (bool, error) {
+	name, uid := field(volume, "spec", "claimRef", "name"), field(volume, "spec", "claimRef", "uid")
+	if name == "" {
+		return false, nil
+	}
+	claim, err := c.Get(ctx, Ref{APIVersion: claimKind.Version, Kind: claimKind.Kind, Namespace: field(volume, "spec", "claimRef", "namespace"), Name: name})
+	return claim != nil && (uid == "" || uid == string(claim.GetUID())), err
+}
+
 // Staying returns the objects among refs that exist and that a termination leaves, with their UIDs: claims, and objects that say
 // that they must not be deleted. Objects that are deleted with their owner, and objects that the client may not read, are not
 // among them.
