@@ -25,20 +25,40 @@ type kubeClient struct {
 	call *inprocess.Call
 }
 
-func (c *kubeClient) Create(list kube.ResourceList, options ...kube.ClientCreateOption) (*kube.Result, error) {
-	r, err := c.Client.Create(list, options...)
-	return r, c.call.Report(err)
+// result is not nil: Helm reads the result of a failed call, too.
+func result(r *kube.Result) *kube.Result {
+	if r == nil {
+		return &kube.Result{}
+	}
+	return r
 }
 
-func (c *kubeClient) Update(original, target kube.ResourceList, options ...kube.ClientUpdateOption) (*kube.Result, error) {
-	r, err := c.Client.Update(original, target, options...)
-	return r, c.call.Report(err)
+func (c *kubeClient) Create(list kube.ResourceList, options ...kube.ClientCreateOption) (r *kube.Result, err error) {
+	err = inprocess.Recovered(func() (err error) {
+		r, err = c.Client.Create(list, options...)
+		return err
+	})
+	return result(r), c.call.Report(err)
 }
 
-func (c *kubeClient) Delete(list kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
-	r, errs := c.Client.Delete(list, policy)
+func (c *kubeClient) Update(original, target kube.ResourceList, options ...kube.ClientUpdateOption) (r *kube.Result, err error) {
+	err = inprocess.Recovered(func() (err error) {
+		r, err = c.Client.Update(original, target, options...)
+		return err
+	})
+	return result(r), c.call.Report(err)
+}
+
+func (c *kubeClient) Delete(list kube.ResourceList, policy metav1.DeletionPropagation) (r *kube.Result, errs []error) {
+	err := inprocess.Recovered(func() error {
+		r, errs = c.Client.Delete(list, policy)
+		return nil
+	})
+	if err != nil {
+		errs = append(errs, err)
+	}
 	_ = c.call.Report(errors.Join(errs...))
-	return r, errs
+	return result(r), errs
 }
 
 func (c *kubeClient) GetWaiter(s kube.WaitStrategy) (kube.Waiter, error) {

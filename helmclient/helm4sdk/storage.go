@@ -2,7 +2,10 @@ package helm4sdk
 
 import (
 	"fmt"
+	"slices"
 
+	"helm.sh/helm/v4/pkg/release"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	"helm.sh/helm/v4/pkg/storage"
 	"helm.sh/helm/v4/pkg/storage/driver"
 
@@ -24,7 +27,7 @@ func (s *storages) releases(k *inprocess.Call) (*storage.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := storage.Init(d)
+	out := storage.Init(complete{d})
 	out.SetLogger(k.Log().Handler())
 	return out, nil
 }
@@ -50,4 +53,32 @@ func (s *storages) driver(k *inprocess.Call) (driver.Driver, error) {
 	d := driver.NewSecrets(k.Records.CoreV1().Secrets(namespace))
 	d.SetLogger(log)
 	return d, nil
+}
+
+// complete leaves out records without the part that Helm reads in its goroutines, as Helm's drivers leave out unreadable ones.
+type complete struct{ driver.Driver }
+
+func (complete) has(r release.Releaser) bool {
+	record, ok := r.(*releasev1.Release)
+	return !ok || record != nil && record.Info != nil
+}
+
+// Get returns a record.
+func (c complete) Get(key string) (release.Releaser, error) {
+	r, err := c.Driver.Get(key)
+	if err == nil && !c.has(r) {
+		return nil, fmt.Errorf("helm: record %s: has no info", key)
+	}
+	return r, err
+}
+
+// List returns the records that the filter accepts.
+func (c complete) List(filter func(release.Releaser) bool) ([]release.Releaser, error) {
+	return c.Driver.List(func(r release.Releaser) bool { return c.has(r) && filter(r) })
+}
+
+// Query returns the records with these labels.
+func (c complete) Query(labels map[string]string) ([]release.Releaser, error) {
+	list, err := c.Driver.Query(labels)
+	return slices.DeleteFunc(list, func(r release.Releaser) bool { return !c.has(r) }), err
 }

@@ -18,26 +18,44 @@ type kubeClient struct {
 	call *inprocess.Call
 }
 
-func (c *kubeClient) Create(list kube.ResourceList) (*kube.Result, error) {
-	r, err := c.Client.Create(list)
-	return r, c.call.Report(err)
+// result is not nil: Helm reads the result of a failed call, too.
+func result(r *kube.Result) *kube.Result {
+	if r == nil {
+		return &kube.Result{}
+	}
+	return r
 }
 
-func (c *kubeClient) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
-	r, err := c.Client.Update(original, target, force)
-	return r, c.call.Report(err)
+func (c *kubeClient) Create(list kube.ResourceList) (r *kube.Result, err error) {
+	err = inprocess.Recovered(func() (err error) {
+		r, err = c.Client.Create(list)
+		return err
+	})
+	return result(r), c.call.Report(err)
+}
+
+func (c *kubeClient) Update(original, target kube.ResourceList, force bool) (r *kube.Result, err error) {
+	err = inprocess.Recovered(func() (err error) {
+		r, err = c.Client.Update(original, target, force)
+		return err
+	})
+	return result(r), c.call.Report(err)
 }
 
 func (c *kubeClient) Delete(list kube.ResourceList) (*kube.Result, []error) {
-	r, errs := c.Client.Delete(list)
-	_ = c.call.Report(errors.Join(errs...))
-	return r, errs
+	return c.DeleteWithPropagationPolicy(list, metav1.DeletePropagationBackground)
 }
 
-func (c *kubeClient) DeleteWithPropagationPolicy(list kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
-	r, errs := c.Client.DeleteWithPropagationPolicy(list, policy)
+func (c *kubeClient) DeleteWithPropagationPolicy(list kube.ResourceList, policy metav1.DeletionPropagation) (r *kube.Result, errs []error) {
+	err := inprocess.Recovered(func() error {
+		r, errs = c.Client.DeleteWithPropagationPolicy(list, policy)
+		return nil
+	})
+	if err != nil {
+		errs = append(errs, err)
+	}
 	_ = c.call.Report(errors.Join(errs...))
-	return r, errs
+	return result(r), errs
 }
 
 func (c *kubeClient) Wait(list kube.ResourceList, limit time.Duration) error {

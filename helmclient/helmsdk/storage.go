@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
@@ -28,7 +29,7 @@ func (s *storages) releases(k *inprocess.Call) (*storage.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := storage.Init(d)
+	out := storage.Init(complete{d})
 	out.Log = k.Debug
 	return out, nil
 }
@@ -59,6 +60,29 @@ func (s *storages) driver(k *inprocess.Call) (driver.Driver, error) {
 	d := driver.NewSecrets(k.Records.CoreV1().Secrets(namespace))
 	d.Log = k.Debug
 	return d, nil
+}
+
+// complete leaves out records without the part that Helm reads in its goroutines, as Helm's drivers leave out unreadable ones.
+type complete struct{ driver.Driver }
+
+// Get returns a record.
+func (c complete) Get(key string) (*release.Release, error) {
+	r, err := c.Driver.Get(key)
+	if err == nil && r.Info == nil {
+		return nil, fmt.Errorf("helm: record %s: has no info", key)
+	}
+	return r, err
+}
+
+// List returns the records that the filter accepts.
+func (c complete) List(filter func(*release.Release) bool) ([]*release.Release, error) {
+	return c.Driver.List(func(r *release.Release) bool { return r.Info != nil && filter(r) })
+}
+
+// Query returns the records with these labels.
+func (c complete) Query(labels map[string]string) ([]*release.Release, error) {
+	list, err := c.Driver.Query(labels)
+	return slices.DeleteFunc(list, func(r *release.Release) bool { return r.Info == nil }), err
 }
 
 // copying returns and stores copies: Helm's Memory returns the releases that it stores, and Helm changes a release

@@ -132,7 +132,11 @@ func (k *Call) watched(records bool, do func() (*Record, error)) (*Record, error
 	} else if last != nil {
 		before = last.Revision
 	}
-	out, err := do()
+	var out *Record
+	err := Recovered(func() (err error) {
+		out, err = do()
+		return err
+	})
 	if err != nil && records {
 		k.failPending(before, err)
 	}

@@ -20,7 +20,19 @@ var (
 
 // observe reads objects, and the related objects that explain why some are not ready. It leaves out objects that cannot
 // be read: the result only describes a wait and does not decide it.
-func (k *Call) observe(ctx context.Context, list []*resource.Info) helmclient.Progress {
+func (k *Call) observe(ctx context.Context, list []*resource.Info) (p helmclient.Progress) {
+	err := Recovered(func() error {
+		p = k.observed(ctx, list)
+		return nil
+	})
+	if err != nil {
+		k.Log().WarnContext(ctx, "the objects that are waited for cannot be described", "error", err)
+		p = helmclient.Progress{Total: len(list)}
+	}
+	return p
+}
+
+func (k *Call) observed(ctx context.Context, list []*resource.Info) helmclient.Progress {
 	var objects []unstructured.Unstructured
 	var missing []helmclient.Object
 	namespaces := map[string]bool{}
@@ -44,12 +56,18 @@ func (k *Call) observe(ctx context.Context, list []*resource.Info) helmclient.Pr
 }
 
 // about explains the state of an object that may be ready.
-func (k *Call) about(ctx context.Context, info *resource.Info) helmclient.Object {
-	o, err := k.Dynamic.Resource(info.Mapping.Resource).Namespace(info.Namespace).Get(ctx, info.Name, metav1.GetOptions{})
+func (k *Call) about(ctx context.Context, info *resource.Info) (out helmclient.Object) {
+	err := Recovered(func() error {
+		o, err := k.Dynamic.Resource(info.Mapping.Resource).Namespace(info.Namespace).Get(ctx, info.Name, metav1.GetOptions{})
+		if err == nil {
+			out = readiness.About(o, k.related(ctx, map[string]bool{info.Namespace: true}))
+		}
+		return err
+	})
 	if err != nil {
 		return object(info, "is not ready by Helm's rules")
 	}
-	return readiness.About(o, k.related(ctx, map[string]bool{info.Namespace: true}))
+	return out
 }
 
 // related reads what explains the state of objects in namespaces. It leaves out what cannot be read.

@@ -74,7 +74,7 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if err := k.keep(last, claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes}); err != nil {
 		return k.explain(err, nil)
 	}
-	return k.explain(k.helm.Uninstall(r), nil)
+	return k.explain(Recovered(func() error { return k.helm.Uninstall(r) }), nil)
 }
 
 // keep gives objects in the stored manifest the annotation that keeps them.

@@ -34,7 +34,11 @@ func (k *Call) AwaitReady(list []*resource.Info, limit time.Duration, isReady fu
 	var why error
 	err := k.poll("the objects of release "+k.Name.String(), limit, readyInterval, func(ctx context.Context) (bool, error) {
 		for _, info := range list {
-			ready, err := isReady(ctx, info)
+			var ready bool
+			err := Recovered(func() (err error) {
+				ready, err = isReady(ctx, info)
+				return err
+			})
 			if ready && err == nil {
 				continue
 			}
@@ -57,6 +61,9 @@ func (k *Call) AwaitReady(list []*resource.Info, limit time.Duration, isReady fu
 
 // final returns err if waiting longer cannot help: the API server answered, and the error is not an internal one.
 func final(err error) error {
+	if errors.Is(err, errPanic) {
+		return err
+	}
 	var status apierrors.APIStatus
 	if err == nil || !errors.As(err, &status) && transient(err) {
 		return nil
@@ -74,7 +81,13 @@ func (k *Call) poll(subject string, limit, interval time.Duration, done wait.Con
 	until := k.waits()
 	ctx, cancel := context.WithTimeoutCause(until, limit, errTime)
 	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, interval, true, done)
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (now bool, err error) {
+		err = Recovered(func() (err error) {
+			now, err = done(ctx)
+			return err
+		})
+		return now, err
+	})
 	switch {
 	case err == nil:
 		return nil
