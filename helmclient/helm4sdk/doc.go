@@ -10,8 +10,6 @@
 //     client-side apply does. Without that the upgrade would fail.
 //   - Objects are ready by the rules of kstatus, which also waits for custom resources. An object whose status reports a
 //     failure ends the wait.
-//   - PostRender gets the manifest without hooks, as with Helm 3, but each document is annotated with the file it
-//     comes from (postrenderer.helm.sh/postrender-filename), and Helm removes that annotation afterwards.
 //   - Existing CRDs stay unchanged unless the request replaces them. Helm 4's own command changes them.
 //
 // Kubernetes' Go packages log to klog as with package helmsdk. Some messages reach the default loggers of packages slog

@@ -22,7 +22,8 @@ import (
 type kubeClient struct {
 	*kube.Client
 
-	call *inprocess.Call
+	call       *inprocess.Call
+	postRender *postRender
 }
 
 // result is not nil: Helm reads the result of a failed call, too.

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v4/pkg/action"
 	chartcommon "helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release"
 	"helm.sh/helm/v4/pkg/release/common"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 
@@ -18,8 +19,9 @@ import (
 
 // installed implements inprocess.Release.
 type installed struct {
-	call *inprocess.Call
-	cfg  *action.Configuration
+	call       *inprocess.Call
+	cfg        *action.Configuration
+	postRender *postRender
 }
 
 // open makes Helm's configuration of one call.
@@ -27,14 +29,15 @@ func (s *storages) open(k *inprocess.Call) (inprocess.Release, error) {
 	helm := kube.New(k.Getter)
 	helm.Namespace = k.Name.Namespace
 	helm.SetLogger(k.Log().Handler())
-	releases, err := s.releases(k)
+	p := &postRender{}
+	releases, err := s.releases(k, p)
 	if err != nil {
 		return nil, err
 	}
 	cfg := action.NewConfiguration(action.ConfigurationSetLogger(k.Log().Handler()))
-	cfg.RESTClientGetter, cfg.Releases, cfg.KubeClient = k.Getter, releases, &kubeClient{Client: helm, call: k}
+	cfg.RESTClientGetter, cfg.Releases, cfg.KubeClient = k.Getter, releases, &kubeClient{Client: helm, call: k, postRender: p}
 	cfg.HookOutputFunc = func(_, _, _ string) io.Writer { return io.Discard }
-	return &installed{k, cfg}, nil
+	return &installed{k, cfg, p}, nil
 }
 
 func (i *installed) Reachable() error { return i.cfg.KubeClient.IsReachable() }
@@ -91,11 +94,15 @@ func (i *installed) Install(r helmclient.Install, ch inprocess.Chart, values map
 	a.SkipCRDs, a.ForceConflicts = true, true
 	a.Labels, a.Description = maps.Clone(r.Labels), r.Description
 	a.Replace = replace
-	if p := i.call.PostRenderer(r); p != nil {
-		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
-	}
+	i.postRender.begin(i.call, r)
 	a.DryRunStrategy = dryRun(r)
-	return recordOf(a.Run(ch.(loaded).Chart, values)) //nolint:forcetypeassert // this package has loaded it
+	return i.recordOf(a.Run(ch.(loaded).Chart, values)) //nolint:forcetypeassert // this package has loaded it
+}
+
+// recordOf returns a new revision. That of a dry run was not stored.
+func (i *installed) recordOf(from release.Releaser, err error) (*inprocess.Record, error) {
+	i.postRender.record(from)
+	return recordOf(from, err)
 }
 
 func dryRun(r helmclient.Install) action.DryRunStrategy {
@@ -113,11 +120,9 @@ func (i *installed) Upgrade(r helmclient.Upgrade, ch inprocess.Chart, values map
 	a.RollbackOnFailure, a.CleanupOnFail, a.MaxHistory = r.Atomic, r.CleanupOnFail, r.MaxHistory
 	a.Labels, a.Description = maps.Clone(r.Labels), r.Description
 	a.ReuseValues, a.ResetValues, a.ResetThenReuseValues = r.Reuse == helmclient.ReuseValues, r.Reuse == helmclient.ReuseReset, r.Reuse == helmclient.ReuseThen
-	if p := i.call.PostRenderer(r.Install); p != nil {
-		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
-	}
+	i.postRender.begin(i.call, r.Install)
 	a.DryRunStrategy = dryRun(r.Install)
-	return recordOf(a.Run(i.call.Name.Release, ch.(loaded).Chart, values)) //nolint:forcetypeassert // as above
+	return i.recordOf(a.Run(i.call.Name.Release, ch.(loaded).Chart, values)) //nolint:forcetypeassert // as above
 }
 
 func (i *installed) Rollback(r helmclient.Rollback, to *inprocess.Record) error {
@@ -145,15 +150,17 @@ func template(k *inprocess.Call, r helmclient.Install, ch inprocess.Chart, value
 	if a.KubeVersion, err = chartcommon.ParseKubeVersion(r.KubeVersion); err != nil {
 		return "", err
 	}
-	if p := k.PostRenderer(r); p != nil {
-		a.PostRenderer, a.PostRenderStrategy = p, action.PostRenderStrategyNoHooks
-	}
 	rendered, err := a.Run(ch.(loaded).Chart, values) //nolint:forcetypeassert // as above
 	if err != nil {
 		return "", err
 	}
 	out := rendered.(*releasev1.Release) //nolint:forcetypeassert // which is what Run makes
-	manifest := strings.TrimSpace(out.Manifest) + "\n"
+	p := postRender{hook: k.PostRenderer(r)}
+	changed, err := p.apply(out.Manifest)
+	if err != nil {
+		return "", err
+	}
+	manifest := strings.TrimSpace(changed) + "\n"
 	for _, hook := range out.Hooks {
 		manifest += fmt.Sprintf("---\n# Source: %s\n%s\n", hook.Path, strings.TrimSpace(hook.Manifest))
 	}

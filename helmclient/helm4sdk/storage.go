@@ -22,12 +22,12 @@ type storages struct {
 }
 
 // releases opens the records of the namespace of a call.
-func (s *storages) releases(k *inprocess.Call) (*storage.Storage, error) {
+func (s *storages) releases(k *inprocess.Call, p *postRender) (*storage.Storage, error) {
 	d, err := s.driver(k)
 	if err != nil {
 		return nil, err
 	}
-	out := storage.Init(complete{d})
+	out := storage.Init(complete{d, p})
 	out.SetLogger(k.Log().Handler())
 	return out, nil
 }
@@ -56,7 +56,10 @@ func (s *storages) driver(k *inprocess.Call) (driver.Driver, error) {
 }
 
 // complete leaves out records without the part that Helm reads in its goroutines, as Helm's drivers leave out unreadable ones.
-type complete struct{ driver.Driver }
+type complete struct {
+	driver.Driver
+	postRender *postRender
+}
 
 func (complete) has(r release.Releaser) bool {
 	record, ok := r.(*releasev1.Release)

@@ -66,6 +66,11 @@ func (c *Client) rendered(ctx context.Context, m *machine, o operation, p provid
 	if changed, err = m.withHooks(changed, out); err != nil {
 		return p, err
 	}
+	if m.isHelm4() {
+		if changed, err = plainYAML(changed); err != nil {
+			return p, err
+		}
+	}
 	if p.temp == "" {
 		if p.temp, err = m.temporary(ctx); err != nil {
 			return p, err

@@ -14,6 +14,7 @@ var (
 	SplitChart     = splitChart
 	Unpack         = unpack
 	Pack           = pack
+	PlainYAML      = plainYAML
 )
 
 // Input returns the document and the arguments of a command.

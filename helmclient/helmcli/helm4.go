@@ -1,12 +1,18 @@
 package helmcli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strconv"
 	"strings"
+
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
@@ -139,4 +145,30 @@ func (m *machine) withHooks(manifest, dryRun []byte) ([]byte, error) {
 		manifest = append(append(manifest, "\n---\n"...), hook.Manifest...)
 	}
 	return manifest, nil
+}
+
+// plainYAML writes the documents of a manifest without aliases and maps in braces. helm 4 rewrites the output of a post-renderer by a
+// YAML library that turns an empty field of a map in braces into an empty text.
+func plainYAML(manifest []byte) ([]byte, error) {
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	var out bytes.Buffer
+	for {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out.Bytes(), nil
+		}
+		if err == nil {
+			text, err = yaml.YAMLToJSON(text)
+		}
+		if err == nil && string(text) == "null" {
+			continue
+		}
+		if err == nil {
+			text, err = yaml.JSONToYAML(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("helm: the rendered manifest: %w", err)
+		}
+		fmt.Fprintf(&out, "---\n%s", text)
+	}
 }

@@ -89,3 +89,16 @@ func TestCRDsOfHelm4(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainYAML: helm 4 rewrites the output of a post-renderer.
+func TestPlainYAML(t *testing.T) {
+	t.Parallel()
+	got, err := helmcli.PlainYAML([]byte("---\n# Source: a\n---\nkind: A\nmetadata: {labels: &l {a: '1', m: }, annotations: *l}\n---\n{big: 1073741824, text: 'yes'}\n"))
+	want := "---\nkind: A\nmetadata:\n  annotations:\n    a: \"1\"\n    m: null\n  labels:\n    a: \"1\"\n    m: null\n---\nbig: 1073741824\ntext: \"yes\"\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if _, err := helmcli.PlainYAML([]byte("a: [")); err == nil {
+		t.Error("a document that is no YAML is accepted")
+	}
+}

@@ -201,10 +201,6 @@ func (l *lab) byName(manifest string) map[string]any {
 	}
 	out := map[string]any{}
 	for _, o := range all {
-		meta, _ := o.Object["metadata"].(map[string]any)
-		if annotations, ok := meta["annotations"].(map[string]any); ok && len(annotations) == 0 { // Helm 4 leaves them out after a post-renderer
-			delete(meta, "annotations")
-		}
 		out[objects.RefOf(o).String()] = o.Object
 	}
 	return out
