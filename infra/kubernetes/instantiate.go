@@ -22,6 +22,9 @@ func (d *Driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	if err := w.checkWorkloads(ctx); err != nil {
 		return err
 	}
+	if err := w.warnOfUnusedValues(ctx); err != nil {
+		return err
+	}
 	if err := w.makeNamespace(ctx); err != nil {
 		return err
 	}
