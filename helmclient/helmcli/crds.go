@@ -3,10 +3,16 @@ package helmcli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/vnfkit/vnfkit/helmclient"
 )
@@ -39,8 +45,42 @@ func (m *machine) withCRDs(ctx context.Context, p providedChart, do func(crds []
 	if err := do(crds); err != nil {
 		return err
 	}
-	_, err = m.run(ctx, command{argv: []string{"kubectl", "wait", "--for=condition=Established", "--timeout=60s", "--filename=-"}, stdin: bytes.NewReader(crds)})
+	definitions, err := onlyDefinitions(crds)
+	if err != nil || len(definitions) == 0 {
+		return err
+	}
+	_, err = m.run(ctx, command{argv: []string{"kubectl", "wait", "--for=condition=Established", "--timeout=60s", "--filename=-"}, stdin: bytes.NewReader(definitions)})
 	return err
+}
+
+// onlyDefinitions returns the CustomResourceDefinitions among the objects of a chart's directory crds, which may have others too: only
+// they have the condition Established.
+func onlyDefinitions(crds []byte) ([]byte, error) {
+	var out bytes.Buffer
+	add := func(o runtime.Object) error {
+		if o.GetObjectKind().GroupVersionKind().Kind != "CustomResourceDefinition" {
+			return nil
+		}
+		text, err := json.Marshal(o)
+		fmt.Fprintf(&out, "---\n%s\n", text)
+		return err
+	}
+	decoder := yamlutil.NewYAMLOrJSONDecoder(bytes.NewReader(crds), len(crds)+1)
+	for {
+		o := &unstructured.Unstructured{}
+		err := decoder.Decode(&o.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return out.Bytes(), nil
+		case err == nil && o.IsList():
+			err = o.EachListItem(add)
+		case err == nil && len(o.Object) > 0:
+			err = add(o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: directory crds: %w", helmclient.ErrInvalidChart, err)
+		}
+	}
 }
 
 // rendered applies PostRender. Helm calls a program as post-renderer. Here that program prints the manifest that

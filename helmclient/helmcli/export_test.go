@@ -15,6 +15,8 @@ var (
 	Unpack         = unpack
 	Pack           = pack
 	PlainYAML      = plainYAML
+
+	OnlyDefinitions = onlyDefinitions
 )
 
 // Input returns the document and the arguments of a command.

@@ -102,3 +102,19 @@ func TestPlainYAML(t *testing.T) {
 		t.Error("a document that is no YAML is accepted")
 	}
 }
+
+// TestOnlyDefinitions: the directory crds of a chart may have objects of other kinds, for which kubectl would wait in vain.
+func TestOnlyDefinitions(t *testing.T) {
+	t.Parallel()
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b"}}`
+	for text, want := range map[string]string{
+		"---\n{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n---\n" + definition + "\n---\n# nothing\n":               "---\n" + definition + "\n",
+		"apiVersion: v1\nkind: List\nitems:\n- " + definition + "\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n": "---\n" + definition + "\n",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n":                                                             "",
+	} {
+		got, err := helmcli.OnlyDefinitions([]byte(text))
+		if err != nil || strings.ReplaceAll(string(got), "\n\n", "\n") != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
