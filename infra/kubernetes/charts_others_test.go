@@ -17,6 +17,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"text/tabwriter"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,10 @@ func TestChartsOfOthers(t *testing.T) {
 		for _, name := range chartsBelow(t, root) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				row := lifeOfOther(t, filepath.Join(root, name))
+				row := chartRow{helm: errNoTime}
+				if t.Context().Err() == nil && timeLeft(t) {
+					row = lifeOfOther(t, filepath.Join(root, name))
+				}
 				table.add(name, row)
 				if row.fault() {
 					t.Errorf("%+v", row)
@@ -55,6 +59,19 @@ func TestChartsOfOthers(t *testing.T) {
 		}
 	})
 	t.Log(table)
+}
+
+// perChart is more than the time that a chart can take: every wait of the installation, the operations and Helm has a limit.
+const perChart = 15 * time.Minute
+
+// errNoTime: the time limit of the tests (go test -timeout) is too near for another chart.
+var errNoTime = errors.New("not tried: the time limit of the tests is too near, see go test -timeout")
+
+// timeLeft reports whether another chart can have its life before the tests are ended.
+func timeLeft(t *testing.T) bool {
+	t.Helper()
+	deadline, ok := t.Deadline()
+	return !ok || time.Until(deadline) > perChart
 }
 
 // chartsBelow finds charts, but not those in charts.
@@ -91,7 +108,7 @@ type chartRow struct {
 
 // fault reports whether a chart that Helm installs has not had its life.
 func (r chartRow) fault() bool {
-	return errors.Is(r.helm, errUnread) || r.helm == nil && errors.Join(r.instantiate, r.scale, r.terminate) != nil
+	return errors.Is(r.helm, errUnread) || errors.Is(r.helm, errPanic) || errors.Is(r.helm, errNoTime) || r.helm == nil && errors.Join(r.instantiate, r.scale, r.terminate) != nil
 }
 
 type chartTable struct {
@@ -116,8 +133,8 @@ func (c *chartTable) String() string {
 		if err == nil {
 			return "yes"
 		}
-		text, _, _ := strings.Cut(err.Error(), "\n")
-		return "no: " + text[:min(len(text), 160)]
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		return "no: " + text[:min(len(text), 300)]
 	}
 	helm, whole := 0, 0
 	fmt.Fprintln(w, "\nchart\tscaled workload\tinstalled by Helm\tinstantiated\tscaled\tremoved")
@@ -139,16 +156,21 @@ func (c *chartTable) String() string {
 // lifeOfOther takes a chart through its life. Helm installs the same chart on another cluster, for comparison.
 func lifeOfOther(t *testing.T, path string) (row chartRow) {
 	t.Helper()
+	defer func() {
+		if value := recover(); value != nil { // one chart must not end the tests of all
+			row.helm = fmt.Errorf("%w: %v", errPanic, value)
+		}
+	}()
 	files, err := filesOf(path)
 	if err != nil {
-		t.Fatal(err)
+		return chartRow{helm: err}
 	}
 	var workload objects.Ref
 	if workload, row.helm = helmAlone(t, path); row.helm != nil {
 		return row
 	}
 	l := newLab(t, kubernetes.VimTypeV1)
-	l.provideReferenced()
+	stopProviding := l.provideReferenced()
 	clear(l.files)
 	maps.Copy(l.files, chartcases.Package(files))
 	chart, mapping := chartcases.Path, ""
@@ -170,6 +192,7 @@ func lifeOfOther(t *testing.T, path string) (row chartRow) {
 	if workload.Name != "" {
 		row.scale = l.scaleOther(workload)
 	}
+	stopProviding() // or a pending pod would get back what is being deleted
 	row.terminate = l.end(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful,
 		AdditionalParams: parse(t, `{"delete_pvc": true}`)}))
 	if row.terminate == nil {
@@ -202,14 +225,15 @@ func (l *lab) end(op string, err error) error {
 	return err
 }
 
-// helmAlone installs a chart as Helm does, and returns the first workload that can be scaled.
+// helmAlone installs a chart as helm install --wait does, and returns the first workload that can be scaled.
 func helmAlone(t *testing.T, path string) (objects.Ref, error) {
 	t.Helper()
 	l := newLab(t, kubernetes.VimTypeV1)
 	l.provideReferenced()
 	n := helmclient.Name{Namespace: "odd", Release: "odd"}
 	chart := helmclient.Chart{Path: path}
-	_, err := l.helm.Install(t.Context(), helmclient.Install{Name: n, Chart: chart, CreateNamespace: true})
+	_, err := l.helm.Install(t.Context(), helmclient.Install{Name: n, Chart: chart, CreateNamespace: true,
+		Wait: helmclient.Wait{Ready: true, Timeout: time.Minute}})
 	if err != nil {
 		return objects.Ref{}, err
 	}
@@ -235,30 +259,60 @@ func helmAlone(t *testing.T, path string) (objects.Ref, error) {
 }
 
 // provideReferenced does what programs do whose pods only seem to run on a simulated cluster, such as Jobs of hooks and managers of
-// certificates: it creates the Secrets and ConfigMaps that pods wait for. The nodes get the labels that pods select.
-func (l *lab) provideReferenced() {
+// certificates: it creates the Secrets and ConfigMaps that pods wait for. The nodes get the labels that pods select, and the cluster the
+// storage classes that claims name.
+func (l *lab) provideReferenced() (stop func()) {
 	l.t.Helper()
-	events, err := l.dynamic.Resource(resources["pods"]).Watch(l.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		l.t.Fatal(err)
-	}
 	var running sync.WaitGroup
-	l.t.Cleanup(func() { events.Stop(); running.Wait() })
-	running.Go(func() {
-		for event := range events.ResultChan() {
-			pod, ok := event.Object.(*object)
-			if !ok || event.Type == watch.Deleted || pod.GetDeletionTimestamp() != nil {
-				continue
-			}
-			if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Pending" {
-				volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
-				for _, v := range volumes {
-					l.provide(pod.GetNamespace(), v)
-				}
-				l.labelNodes(pod)
-			}
+	var watches []watch.Interface
+	stop = func() {
+		for _, w := range watches {
+			w.Stop()
 		}
-	})
+		running.Wait()
+	}
+	l.t.Cleanup(stop)
+	for kind, each := range map[string]func(*object){"pods": l.providePod, "persistentvolumeclaims": l.provideClass} {
+		events, err := l.dynamic.Resource(resources[kind]).Watch(l.t.Context(), metav1.ListOptions{})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		watches = append(watches, events)
+		running.Go(func() {
+			for event := range events.ResultChan() {
+				o, ok := event.Object.(*object)
+				if !ok || event.Type == watch.Deleted || o.GetDeletionTimestamp() != nil {
+					continue
+				}
+				if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); phase == "Pending" {
+					each(o)
+				}
+			}
+		})
+	}
+	return stop
+}
+
+func (l *lab) providePod(pod *object) {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	for _, v := range volumes {
+		l.provide(pod.GetNamespace(), v)
+	}
+	l.labelNodes(pod)
+}
+
+// provideClass creates the storage class of a claim, unless it exists or volumes have it.
+func (l *lab) provideClass(claim *object) {
+	name, _, _ := unstructured.NestedString(claim.Object, "spec", "storageClassName")
+	volumes, err := l.dynamic.Resource(resources["persistentvolumes"]).List(context.Background(), metav1.ListOptions{})
+	if name == "" || err != nil || slices.ContainsFunc(volumes.Items, func(v object) bool {
+		of, _, _ := unstructured.NestedString(v.Object, "spec", "storageClassName")
+		return of == name
+	}) {
+		return
+	}
+	o := &object{Object: map[string]any{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "example.org/disk", "metadata": map[string]any{"name": name}}}
+	_, _ = l.dynamic.Resource(resources["storageclasses"]).Create(context.Background(), o, metav1.CreateOptions{}) // fails if it exists
 }
 
 // provide creates what a volume mounts, unless it exists.
@@ -276,6 +330,22 @@ func (l *lab) provide(namespace string, volume any) {
 
 func (l *lab) labelNodes(pod *object) {
 	labels, _, _ := unstructured.NestedMap(pod.Object, "spec", "nodeSelector")
+	if labels == nil {
+		labels = map[string]any{}
+	}
+	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	for _, term := range terms {
+		m, _ := term.(map[string]any)
+		expressions, _, _ := unstructured.NestedSlice(m, "matchExpressions")
+		for _, e := range expressions {
+			m, _ := e.(map[string]any)
+			key, _, _ := unstructured.NestedString(m, "key")
+			values, _, _ := unstructured.NestedStringSlice(m, "values")
+			if m["operator"] == "In" && len(values) > 0 {
+				labels[key] = values[0]
+			}
+		}
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
 	if err != nil || len(labels) == 0 {
 		return
@@ -284,6 +354,9 @@ func (l *lab) labelNodes(pod *object) {
 		_, _ = l.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Patch(context.Background(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 }
+
+// errPanic: Helm, or the reading of its manifest, has panicked.
+var errPanic = errors.New("panic")
 
 // errUnread: the driver cannot read what Helm has installed.
 var errUnread = errors.New("the manifest that Helm has installed is refused")
