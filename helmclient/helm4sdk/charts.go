@@ -1,14 +1,18 @@
 package helm4sdk
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 
 	"helm.sh/helm/v4/pkg/action"
 	helmchart "helm.sh/helm/v4/pkg/chart"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/ignore"
 	"helm.sh/helm/v4/pkg/repo/v1"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -26,6 +30,19 @@ func loadArchive(archive io.Reader) (inprocess.Chart, error) {
 func loadDirectory(dir string) (inprocess.Chart, error) {
 	ch, err := loader.LoadDir(dir)
 	return loaded{ch}, err
+}
+
+// readIgnored reads the rules of .helmignore, if the directory has one.
+func readIgnored(dir string) (inprocess.Ignored, error) {
+	rules, err := ignore.ParseFile(filepath.Join(dir, ignore.HelmIgnore))
+	if errors.Is(err, fs.ErrNotExist) {
+		rules, err = ignore.Empty(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rules.AddDefaults()
+	return rules.Ignore, nil
 }
 
 func (l loaded) Info() helmclient.ChartInfo { return chartInfo(l.Chart) }

@@ -72,7 +72,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c, err := inprocess.New(inprocess.Config{Cluster: cfg.Cluster, Dir: cfg.Dir, Namespace: cfg.Namespace, Transport: cfg.Transport, Log: cfg.Log}, inprocess.Version{
 		Open: s.open, Template: template,
-		LoadArchive: loadArchive, LoadDirectory: loadDirectory,
+		LoadArchive: loadArchive, LoadDirectory: loadDirectory, ReadIgnored: readIgnored,
 		LoadIndex: loadIndex, IndexOf: indexOf, ResolveURL: repo.ResolveReferenceURL,
 		Set: strvals.ParseInto, SetString: strvals.ParseIntoString, SetJSON: strvals.ParseJSON,
 		ReleaseNotFound: driver.ErrReleaseNotFound, NoDeployedReleases: driver.ErrNoDeployedReleases, ReleaseExists: driver.ErrReleaseExists,

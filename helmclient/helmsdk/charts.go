@@ -1,13 +1,17 @@
 package helmsdk
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/ignore"
 	"helm.sh/helm/v3/pkg/repo"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -25,6 +29,19 @@ func loadArchive(archive io.Reader) (inprocess.Chart, error) {
 func loadDirectory(dir string) (inprocess.Chart, error) {
 	ch, err := loader.LoadDir(dir)
 	return loaded{ch}, err
+}
+
+// readIgnored reads the rules of .helmignore, if the directory has one.
+func readIgnored(dir string) (inprocess.Ignored, error) {
+	rules, err := ignore.ParseFile(filepath.Join(dir, ignore.HelmIgnore))
+	if errors.Is(err, fs.ErrNotExist) {
+		rules, err = ignore.Empty(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rules.AddDefaults()
+	return rules.Ignore, nil
 }
 
 func (l loaded) Info() helmclient.ChartInfo { return chartInfo(l.Chart) }

@@ -77,7 +77,7 @@ func New(cfg Config) (*Client, error) {
 func version(s *storages) inprocess.Version {
 	v := inprocess.Version{
 		Open: s.open, Template: template,
-		LoadArchive: loadArchive, LoadDirectory: loadDirectory,
+		LoadArchive: loadArchive, LoadDirectory: loadDirectory, ReadIgnored: readIgnored,
 		LoadIndex: loadIndex, IndexOf: indexOf, ResolveURL: repo.ResolveReferenceURL,
 		Set: strvals.ParseInto, SetString: strvals.ParseIntoString, SetJSON: strvals.ParseJSON,
 		ReleaseNotFound: driver.ErrReleaseNotFound, NoDeployedReleases: driver.ErrNoDeployedReleases, ReleaseExists: driver.ErrReleaseExists,

@@ -114,11 +114,18 @@ func (c *Client) parse(text []byte) (Chart, error) {
 }
 
 // loadDirectory reads an unpacked chart. Helm follows symbolic links in it. Links that lead out of the directory are
-// refused: otherwise a chart could include any file that this process can read.
+// refused: otherwise a chart could include any file that this process can read. Helm does not look into ignored directories.
 func (c *Client) loadDirectory(dir string) (Chart, error) {
 	root, err := filepath.EvalSymlinks(dir)
+	var ignored Ignored
+	if err == nil {
+		ignored, err = c.helm.ReadIgnored(root)
+	}
 	if err == nil {
 		err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && path != root {
+				return skipIgnored(ignored, root, path, entry)
+			}
 			if err != nil || entry.Type()&fs.ModeSymlink == 0 {
 				return err
 			}
@@ -136,6 +143,19 @@ func (c *Client) loadDirectory(dir string) (Chart, error) {
 		return nil, fmt.Errorf("%w: %w", helmclient.ErrInvalidChart, err)
 	}
 	return usable(c.helm.LoadDirectory(root))
+}
+
+// skipIgnored returns fs.SkipDir for an ignored directory.
+func skipIgnored(ignored Ignored, root, path string, entry fs.DirEntry) error {
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return err
+	}
+	info, err := entry.Info()
+	if err == nil && ignored(filepath.ToSlash(name), info) {
+		return fs.SkipDir
+	}
+	return err
 }
 
 // usable refuses what Helm's command refuses: libraries, and charts without the charts that they depend on.

@@ -2,6 +2,7 @@ package inprocess
 
 import (
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -17,6 +18,8 @@ type Version struct {
 
 	LoadArchive   func(archive io.Reader) (Chart, error)
 	LoadDirectory func(dir string) (Chart, error)
+	// ReadIgnored reads which files of a chart directory are no part of the chart.
+	ReadIgnored func(dir string) (Ignored, error)
 
 	// LoadIndex reads the index of a repository.
 	LoadIndex func(file string) (Index, error)
@@ -85,6 +88,9 @@ func (r *Record) begun() time.Time {
 	}
 	return r.Updated
 }
+
+// Ignored reports whether a file or directory, by its path in a chart, is no part of the chart.
+type Ignored func(name string, info fs.FileInfo) bool
 
 // Chart is a chart that Helm has loaded.
 type Chart interface {

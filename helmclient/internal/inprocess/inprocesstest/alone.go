@@ -190,6 +190,13 @@ func testDirectories(t *testing.T, open Open) {
 	if info, err := c.Show(t.Context(), helmclient.Chart{Path: path}); err != nil || info.Name != "small" {
 		t.Error(info, err)
 	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "small", ".helmignore"), []byte("ci/\n"), 0o600), os.Mkdir(filepath.Join(dir, "small", "ci"), 0o750),
+		os.Symlink("nowhere", filepath.Join(dir, "small", "ci", "broken"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Show(t.Context(), chart); err != nil {
+		t.Errorf("chart with a broken link in an ignored directory: %v", err)
+	}
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte("hunter2"), 0o600); err != nil {
 		t.Fatal(err)
