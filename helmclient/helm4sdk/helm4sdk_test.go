@@ -28,8 +28,6 @@ func TestLog(t *testing.T) {
 
 func TestOnCluster(t *testing.T) { inprocesstest.RunOnCluster(t, open) }
 
-func TestHostile(t *testing.T) { inprocesstest.RunHostile(t, open) }
-
 func TestContract(t *testing.T) {
 	config := inprocesstest.Cluster(t)
 	helmtest.Run(t, func(t *testing.T) helmtest.Subject {
