@@ -21,7 +21,7 @@ import (
 )
 
 // brief is a Config whose steps end soon.
-func brief(c *kubernetes.Config) { c.Ready, c.Gone = 2*time.Second, 2*time.Second }
+func brief(c *kubernetes.Config) { c.Ready, c.Gone = 20*time.Second, 20*time.Second }
 
 // webhook refuses to answer for objects of a resource, because its Service does not exist. The function that is returned
 // removes the webhook.

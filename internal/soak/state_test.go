@@ -125,7 +125,7 @@ func (p *lab) objects() (out []string) {
 		must(p.t, err)
 		for _, o := range list.Items {
 			if o.GetDeletionTimestamp() == nil {
-				out = append(out, kind.Resource+" "+o.GetNamespace()+"/"+podSuffix.ReplaceAllString(o.GetName(), ""))
+				out = append(out, kind.Resource+" "+o.GetNamespace()+"/"+random.ReplaceAllString(podSuffix.ReplaceAllString(o.GetName(), ""), "*"))
 			}
 		}
 	}
