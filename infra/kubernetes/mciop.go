@@ -169,3 +169,17 @@ func mciopRelease(instanceID, mciop string) string {
 	}
 	return prefix + text + "-" + digest
 }
+
+// namedInOtherRelease is a rule of identification data: the text is the name that the workload has in a release with another name. The
+// author of a VNFD does not know the name of the release, which has the id of the instance.
+func namedInOtherRelease(w workload, text string) bool {
+	for i := range text {
+		if i == 0 || text[i] != '-' {
+			continue
+		}
+		if before, ends := strings.CutSuffix(w.Name, text[i:]); ends && before != "" && strings.HasPrefix(w.release, before) {
+			return true
+		}
+	}
+	return false
+}

@@ -229,7 +229,7 @@ func (f *vduFinder) findIdentified(v tosca.VDU) {
 	isKind := func(w workload) bool {
 		return (strings.EqualFold(v.MCIO.Type, w.Kind) || v.MCIO.Type == "" && w.runsPods()) && f.mayBeOf(w, v.ID)
 	}
-	for _, r := range rules {
+	for _, r := range append(slices.Clip(rules), rule{namedInOtherRelease, false}) {
 		found := f.indexes(func(w workload) bool { return isKind(w) && r.shows(w, v.MCIO.Name) })
 		if len(found) == 1 {
 			f.take(found[0], v.ID, rankNamed)

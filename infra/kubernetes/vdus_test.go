@@ -146,6 +146,10 @@ func TestVDUsOfCharts(t *testing.T) {
 		{"identification data", podVDU("V1", "mcio_identification_data: {name: web, type: deployment}") + podVDU("V2", "mcio_identification_data: {name: db, type: StatefulSet}"),
 			[]string{templateOf("Deployment", release+"-web", ""), templateOf("StatefulSet", "x", label("component", "db")), templateOf("Deployment", "db", "")},
 			[]string{"V1: core-web", "V2: x"}, nil},
+		{"identification data of another release", podVDU("V1", "mcio_identification_data: {name: rel-web, type: Deployment}") +
+			podVDU("V2", "mcio_identification_data: {name: my-rel-db, type: Deployment}") + podVDU("V3", "mcio_identification_data: {name: rel-old-web, type: Deployment}"),
+			[]string{templateOf("Deployment", release+"-web", ""), templateOf("Deployment", release+"-db", ""), templateOf("Deployment", release+"-old-web", "")},
+			[]string{"V1: core-web", "V2: core-db", "V3: core-old-web"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
