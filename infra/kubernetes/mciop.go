@@ -28,6 +28,7 @@ func (p *params) usesMCIOPs(f *tosca.Flavour) bool {
 
 // readMCIOPs makes a release of each MCIOP.
 func (d *design) readMCIOPs(f *faults, op *vnflcm.Operation) {
+	d.readNamedValues(f, op)
 	for _, id := range sortedKeys(d.Values) {
 		if mciop(op.Flavour, id) == nil {
 			f.add("mciop_values."+id, "", "is no MCIOP: "+shownMCIOPs(op.Flavour))
@@ -49,6 +50,33 @@ func (d *design) readMCIOPs(f *faults, op *vnflcm.Operation) {
 		d.releases = append(d.releases, r)
 	}
 	d.readReplicaValues(f, op)
+}
+
+// readNamedValues moves values that the request has under the name of an MCIOP to mciop_values.
+func (d *design) readNamedValues(f *faults, op *vnflcm.Operation) {
+	var named map[string]any
+	if _, err := op.Params.Decode(&named); err != nil {
+		f.list = append(f.list, vnflcm.AtPath("additionalParams", err))
+	}
+	for _, p := range op.Flavour.MCIOPs {
+		i := slices.Index(d.unknown, p.ID)
+		if i < 0 {
+			continue
+		}
+		d.unknown = slices.Delete(d.unknown, i, i+1)
+		values, isObject := named[p.ID].(map[string]any)
+		_, twice := d.Values[p.ID]
+		switch {
+		case !isObject:
+			f.add(p.ID, "", "must be an object: the values of the chart of this MCIOP")
+		case twice:
+			f.add(p.ID, "", "is also in mciop_values")
+		case d.Values == nil:
+			d.Values = map[string]map[string]any{p.ID: values}
+		default:
+			d.Values[p.ID] = values
+		}
+	}
 }
 
 // refuseMCIOPs refuses parameters of MCIOPs in a request that does not use them.

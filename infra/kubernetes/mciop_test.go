@@ -83,7 +83,11 @@ func TestLifeOfMCIOPs(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			l := newMCIOPLab(t, kind)
-			l.instantiate("simple", `{"namespace": "shop", "mciop_values": {"web": {"greeting": "a,b={c}", "build": {"number": 20261128}}}}`,
+			values := `"web": {"greeting": "a,b={c}", "build": {"number": 20261128}}`
+			if kind != kubernetes.VimTypeV2 {
+				values = `"mciop_values": {` + values + `}`
+			}
+			l.instantiate("simple", `{"namespace": "shop", `+values+`}`,
 				vnflcm.ScaleInfo{AspectID: "webs", ScaleLevel: 1}, vnflcm.ScaleInfo{AspectID: "dbs"})
 			if diff := cmp.Diff([]string{"db", "web"}, l.releases()); diff != "" {
 				t.Errorf("order of the releases:\n%s", diff)
@@ -148,6 +152,7 @@ func TestFaultsOfMCIOPs(t *testing.T) {
 		{"charts that are missing or bad", `{}`, map[string][]byte{"web.tgz": []byte("no archive")}, []string{"flavourId"}, `the MCIOP db, whose chart "db.tgz" is not in the package`},
 		{"parameters of one chart", `{"helm_parameters": {"a": "b"}}`, map[string][]byte{"web.tgz": good, "db.tgz": good}, []string{"helm_chart_path"}, "mciop_values"},
 		{"values that are none", `{"mciop_values": {"web": "a=b"}}`, map[string][]byte{"web.tgz": good, "db.tgz": good}, []string{"mciop_values.web"}, ""},
+		{"values by name", `{"db": "a=b", "web": {}, "mciop_values": {"web": {}}}`, map[string][]byte{"web.tgz": good, "db.tgz": good}, []string{"db", "web"}, "is also in mciop_values"},
 		{"with manifests", `{"lcm-kubernetes-def-files": ["vnfd.yaml"], "mciop_order": ["db"], "mciop_values": {"web": {}}}`, map[string][]byte{"web.tgz": good, "db.tgz": good},
 			[]string{"lcm-kubernetes-def-files[0]", "mciop_order", "mciop_values"}, "cannot be combined"},
 	} {
