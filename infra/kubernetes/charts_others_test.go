@@ -61,8 +61,8 @@ func TestChartsOfOthers(t *testing.T) {
 	t.Log(table)
 }
 
-// perChart is more than the time that a chart can take: every wait of the installation, the operations and Helm has a limit.
-const perChart = 15 * time.Minute
+// perChart is about the time of a chart that is never ready: every wait of the installation, the operations and Helm has a limit.
+const perChart = 4 * time.Minute
 
 // errNoTime: the time limit of the tests (go test -timeout) is too near for another chart.
 var errNoTime = errors.New("not tried: the time limit of the tests is too near, see go test -timeout")
