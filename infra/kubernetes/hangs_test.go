@@ -21,7 +21,7 @@ import (
 )
 
 // brief is a Config whose steps end soon.
-func brief(c *kubernetes.Config) { c.Ready, c.Gone = 20*time.Second, 20*time.Second }
+func brief(c *kubernetes.Config) { c.Ready, c.Gone = 2*time.Second, 2*time.Second }
 
 // webhook refuses to answer for objects of a resource, because its Service does not exist. The function that is returned
 // removes the webhook.
@@ -197,7 +197,7 @@ func TestNamespaceStays(t *testing.T) {
 			l.instantiate("simple", params)
 			var log bytes.Buffer
 			cfg := l.config()
-			brief(&cfg)
+			cfg.Gone = 20 * time.Second // removals must succeed in this time, and the unreadable kinds are asked for until its end
 			l.Manager = l.compose(kubernetes.New(cfg), func(c *vnflcm.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 			c.trouble(l)
 			l.terminate(vnflcm.TerminateForceful, "{}")
