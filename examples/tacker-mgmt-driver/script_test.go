@@ -24,7 +24,7 @@ const said = `{"operation": "heal_end", "request": {}, "tmp_csar_dir": "DIR", "g
 func TestScript(t *testing.T) {
 	t.Parallel()
 	if tackertest.Python() == "" {
-		t.Skip("python3 is missing")
+		t.Skip("this machine has no python3, which runs the script")
 	}
 	if os.Getenv(tackertest.TackerEnv) == "" {
 		t.Logf("%s names no checkout of Tacker: the conductor is imitated", tackertest.TackerEnv)

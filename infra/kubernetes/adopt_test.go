@@ -129,7 +129,7 @@ func (l *lab) all(whole bool) map[string]any {
 // running waits until the pods of the workloads are there.
 func (l *lab) running(pods int) {
 	l.t.Helper()
-	eventually(l.t, func() bool {
+	eventually(l.t, fmt.Sprintf("%d pods run", pods), func() bool {
 		ready := 0
 		for _, p := range l.list("shop", "pods") {
 			if phase, _, _ := unstructured.NestedString(p.Object, "status", "phase"); phase == "Running" {
@@ -173,12 +173,12 @@ var adoptions = map[string]adoption{
 	}, nil, ""},
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, holds func() bool) {
+// eventually gives a condition, which what describes, a minute to hold.
+func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it has not happened")
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func (l *lab) flux(release string, suspended bool) {
 	l.makeShop()
 	o := &object{Object: map[string]any{"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": map[string]any{"name": release, "namespace": "shop"},
 		"spec": map[string]any{"suspend": suspended}}}
-	eventually(l.t, func() bool {
+	eventually(l.t, "the API serves the kind HelmRelease", func() bool {
 		_, err := l.dynamic.Resource(helmReleases).Namespace("shop").Create(l.t.Context(), o, metav1.CreateOptions{})
 		return err == nil
 	})

@@ -31,7 +31,7 @@ func TestAdoptTwice(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, func() bool {
+			eventually(t, "the deleted pods are replaced", func() bool {
 				ready := 0
 				for _, p := range l.list("shop", "pods") {
 					if p.GetDeletionTimestamp() == nil && fmt.Sprint(p.Object["status"].(map[string]any)["phase"]) == "Running" {

@@ -217,7 +217,7 @@ func (f *vduFinder) findMapped(v tosca.VDU, m vduMapping) {
 	case !slices.ContainsFunc(f.all, isMapped):
 		f.faults.add("vdu_mapping."+v.ID, m.Kind+" "+m.Name, "is not made by the charts or manifests: "+f.names(everyWorkload))
 	case len(found) == 0:
-		f.doubt(v.ID, fmt.Sprintf("VDU %s has no workload: %s %s is that of another VDU in vdu_mapping", v.ID, m.Kind, m.Name))
+		f.doubt(v.ID, fmt.Sprintf("VDU %s has no workload: vdu_mapping gives %s %s to another VDU", v.ID, m.Kind, m.Name))
 	}
 	for _, i := range found {
 		f.take(i, v.ID, rankNamed)

@@ -95,7 +95,7 @@ func TestVDUsOfOneWorkload(t *testing.T) {
 	if diff := cmp.Diff([]string{"a: x"}, l.found()); diff != "" {
 		t.Errorf("VNFCs:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"VDU b has no workload: Deployment x is that of another VDU in vdu_mapping"}, op.Warnings); diff != "" {
+	if diff := cmp.Diff([]string{"VDU b has no workload: vdu_mapping gives Deployment x to another VDU"}, op.Warnings); diff != "" {
 		t.Errorf("warnings:\n%s", diff)
 	}
 }

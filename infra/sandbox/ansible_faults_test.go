@@ -42,7 +42,7 @@ func TestKubesprayRefuses(t *testing.T) {
 		"even etcd":    {inventory: func(in *inputs) { in.Nodes[1].Roles = []inventory.Role{inventory.Etcd} }, code: 2, want: "2 in etcd"},
 		"other groups": {config: func(c *sandbox.Config) { c.Ansible[0].Kubespray, c.Ansible[0].Version = "2.15.1", "2.10.17" }, code: 2, want: "0 hosts"},
 		"unknown flag": {args: []string{"cluster.yml", "--limt=x"}, code: 2, want: "unknown flag: --limt"},
-		"no host":      {args: []string{"scale.yml", "--limit=nobody"}, code: 1, want: "leaves us with no hosts to target"},
+		"no host":      {args: []string{"scale.yml", "--limit=absent"}, code: 1, want: "leaves us with no hosts to target"},
 		"no playbook":  {args: []string{"clusters.yml"}, code: 1, want: "could not be found"},
 		"not root":     {args: []string{"cluster.yml", "--become-user=ubuntu"}, code: 2, want: "This has to be run as root"},
 		"no sudo":      {config: func(c *sandbox.Config) { c.SudoPassword = "sudo's" }, code: 2, want: "sudo refused"},

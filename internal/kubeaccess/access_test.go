@@ -240,11 +240,7 @@ func TestFaults(t *testing.T) {
 func TestAnswerBreaksOff(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, (*httptest.Server).StartTLS)
-	cluster, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), kubeaccess.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
+	cluster := a.open(t, kubeaccess.Options{})
 	var requests atomic.Int32
 	a.set(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
@@ -256,7 +252,7 @@ func TestAnswerBreaksOff(t *testing.T) {
 		_, _ = fmt.Fprint(w, `{"name":"p"}}`)
 		return true
 	})
-	err = cluster.Do(t.Context(), func(ctx context.Context) error {
+	err := cluster.Do(t.Context(), func(ctx context.Context) error {
 		_, err := cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("default").Get(ctx, "p", metav1.GetOptions{})
 		return err
 	})
@@ -271,18 +267,14 @@ func TestPatience(t *testing.T) {
 	a := newAPI(t, (*httptest.Server).StartTLS)
 	var mu sync.Mutex
 	var said []string
-	cluster, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), kubeaccess.Options{
+	cluster := a.open(t, kubeaccess.Options{
 		Patience: time.Second, Waiting: func(_ context.Context, reason error) {
 			mu.Lock()
 			defer mu.Unlock()
 			said = append(said, reason.Error())
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
 	failing := apierrors.NewInternalError(errors.New("no leader"))
-	err = cluster.Do(t.Context(), func(context.Context) error { return failing })
+	err := cluster.Do(t.Context(), func(context.Context) error { return failing })
 	var limit kubeaccess.Overdue
 	if !errors.As(err, &limit) || !errors.Is(err, failing) || !strings.Contains(err.Error(), "no success within 1s") {
 		t.Error(err)
@@ -383,11 +375,7 @@ func TestAddresses(t *testing.T) {
 func TestKind(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, (*httptest.Server).StartTLS)
-	cluster, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), kubeaccess.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
+	cluster := a.open(t, kubeaccess.Options{})
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	for range 2 {
 		k, err := cluster.Kind(t.Context(), deployment)
@@ -417,13 +405,9 @@ func TestKind(t *testing.T) {
 func TestExpires(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, (*httptest.Server).StartTLS)
-	cluster, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), kubeaccess.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
+	cluster := a.open(t, kubeaccess.Options{})
 	a.set(func(w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(http.StatusUnauthorized); return true })
-	_, err = cluster.Kind(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	_, err := cluster.Kind(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 	if !errors.Is(err, kubeaccess.ErrAuth) {
 		t.Error(err)
 	}

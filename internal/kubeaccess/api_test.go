@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 
+	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -57,6 +58,17 @@ func newAPI(t *testing.T, start func(*httptest.Server)) *api {
 	start(a.Server)
 	t.Cleanup(a.Close)
 	return a
+}
+
+// open opens a connection, with a token, to an API that serves TLS.
+func (a *api) open(t *testing.T, options kubeaccess.Options) *kubeaccess.Cluster {
+	t.Helper()
+	c, err := kubeaccess.Open(t.Context(), vim(t, attrs{"endpoint": a.URL, "ssl_ca_cert": a.ca()}, attrs{"bearer_token": canary}, nil), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 func (a *api) serve(w http.ResponseWriter, r *http.Request) {
