@@ -136,7 +136,7 @@ func (m *Manager) endForgotten(ctx context.Context, b *store.Batch, operation st
 // the feed that are older. It returns how many operations it removed. An operation in FAILED_TEMP has not ended.
 func (m *Manager) PurgeOperations(ctx context.Context, before time.Time) (int, error) {
 	old := store.Query{Kind: kindOperation, States: finalStates, Before: instant(before)}
-	removed, err := m.purge(ctx, old, func(occ *VnfLcmOpOcc) bool { return occ.StateEnteredTime.Before(before) })
+	removed, err := m.purge(ctx, old, m.removeOperations, func(occ *VnfLcmOpOcc) bool { return occ.StateEnteredTime.Before(before) })
 	if err != nil {
 		return removed, err
 	}
@@ -150,39 +150,44 @@ func (m *Manager) DeleteWithOperations(ctx context.Context, instanceID string) e
 	if err := m.Delete(ctx, instanceID, ""); err != nil {
 		return err
 	}
-	_, err := m.purge(ctx, store.Query{Kind: kindOperation, States: finalStates, Instance: instanceID}, func(*VnfLcmOpOcc) bool { return true })
+	_, err := m.purge(ctx, store.Query{Kind: kindOperation, States: finalStates, Instance: instanceID}, m.removeOperations, func(*VnfLcmOpOcc) bool { return true })
 	return err
 }
 
 var finalStates = []string{string(Completed), string(Failed), string(RolledBack)}
 
 // purge removes the operations that q selects and old confirms. Records that cannot be read stay: Forget removes them.
-func (m *Manager) purge(ctx context.Context, q store.Query, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
+func (m *Manager) purge(ctx context.Context, q store.Query, remove remover, old func(*VnfLcmOpOcc) bool) (removed int, err error) {
 	err = m.records.EachPage(ctx, q, func(list []store.Record) error {
 		list = slices.DeleteFunc(list, func(stored store.Record) bool {
 			var rec operationRecord
 			return m.records.Open(stored, &rec) != nil || !old(&rec.Occ)
 		})
-		suspects, err := m.cfg.Store.List(ctx, store.Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
-		if err != nil {
-			return err
-		}
-		suspects = slices.DeleteFunc(suspects, func(s store.Record) bool {
-			return !slices.ContainsFunc(list, func(op store.Record) bool { return op.ID == s.ID })
-		})
-		b := store.Batch{Delete: slices.Concat(list, suspects)}
-		for _, stored := range list {
-			if err := m.records.Drop(ctx, &b, kindHistory, stored.ID); err != nil {
-				return err
-			}
-		}
-		err = m.cfg.Store.Apply(ctx, b)
+		err := remove(ctx, list)
 		if err == nil {
 			removed += len(list)
 		}
 		return ignoreConflict(err)
 	})
 	return removed, err
+}
+
+// removeOperations removes operations that have ended, with their history.
+func (m *Manager) removeOperations(ctx context.Context, list []store.Record) error {
+	suspects, err := m.cfg.Store.List(ctx, store.Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
+	if err != nil {
+		return err
+	}
+	suspects = slices.DeleteFunc(suspects, func(s store.Record) bool {
+		return !slices.ContainsFunc(list, func(op store.Record) bool { return op.ID == s.ID })
+	})
+	b := store.Batch{Delete: slices.Concat(list, suspects)}
+	for _, stored := range list {
+		if err := m.records.Drop(ctx, &b, kindHistory, stored.ID); err != nil {
+			return err
+		}
+	}
+	return m.cfg.Store.Apply(ctx, b)
 }
 
 // ignoreConflict is for records that another process has removed or changed meanwhile.

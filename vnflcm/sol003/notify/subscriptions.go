@@ -177,3 +177,27 @@ func (n *Notifier) forget(ctx context.Context, id string) error {
 		}
 	}
 }
+
+// Unsent returns the places in the feed of changes from which notifications are still to be sent, one for each subscription: changes behind
+// them must stay (vnflcm.Manager.Purge). A notification that was given up counts as sent. An error means that a place cannot be read.
+func (n *Notifier) Unsent(ctx context.Context) (places []vnflcm.Cursor, err error) {
+	list, err := n.subscriptions.List(ctx, "", 0) // before the places: a subscription that comes later begins behind all changes of now
+	if err != nil && !errors.Is(err, vnflcm.ErrUnreadable) {
+		return nil, err
+	}
+	for _, document := range list {
+		var at place
+		found, err := n.places.Get(ctx, document.ID)
+		if errors.Is(err, vnflcm.ErrNotFound) { // removed since
+			continue
+		}
+		if err == nil {
+			err = found.Decode(&at)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("place of subscription %s: %w", document.ID, err)
+		}
+		places = append(places, at.After)
+	}
+	return places, nil
+}
