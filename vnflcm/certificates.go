@@ -85,8 +85,7 @@ func (m *Manager) readCertificates(ctx context.Context, inst *instanceRecord, lo
 		return found, err
 	}
 	defer closePackage(pkg)
-	rec := &operationRecord{Occ: VnfLcmOpOcc{VnfInstanceID: inst.Instance.ID}, Levels: inst.Levels, Before: inst.Levels}
-	s, err := m.session(ctx, pkg, inst, rec, "certificates")
+	s, err := m.outside(ctx, pkg, inst, "certificates")
 	if err != nil {
 		return found, err
 	}

@@ -107,7 +107,7 @@ func newExampleManager(hook func(context.Context, *vnflcm.Operation) error) *vnf
 		Store:    store.NewMemory(),
 		Key:      []byte("32 bytes that seal all records.."),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(poolPackage), nil }),
-		Infra:    map[string]vnflcm.InfraDriver{"memory": &memoryCloud{machines: map[string][]vnflcm.VNFC{}}},
+		Infra:    map[string]vnflcm.InfraDriver{"memory": exampleCloud},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"pool-driver": poolDriver{hook}},
 	})
 	if err != nil {
@@ -122,6 +122,9 @@ func newExampleManager(hook func(context.Context, *vnflcm.Operation) error) *vnf
 	}
 	return manager
 }
+
+// exampleCloud has the machines of the examples.
+var exampleCloud = &memoryCloud{machines: map[string][]vnflcm.VNFC{}}
 
 // poolPackage is a VNF of one to three workers.
 var poolPackage = fstest.MapFS{"pool.yaml": {Data: []byte(`tosca_definitions_version: tosca_simple_yaml_1_2
