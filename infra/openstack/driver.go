@@ -119,8 +119,11 @@ func (d *Driver) begin(ctx context.Context, op *vnflcm.Operation) (*work, error)
 // StackName returns the name of the stack of a VNF instance. Tacker's version 2 API uses the same name.
 func StackName(instanceID string) string { return "vnf-" + instanceID }
 
+// ownTag is the tag of all stacks that this driver has created.
+const ownTag = "vnfkit"
+
 // tags returns the tags that show for which instance a stack was created.
-func (w *work) tags() []string { return []string{"vnfkit", w.op.InstanceID} }
+func (w *work) tags() []string { return []string{ownTag, w.op.InstanceID} }
 
 // find returns the stack of the instance, or nil if it does not exist. It first looks for the id that the Manager has
 // recorded. A stack with that id may have another name, and it may have lost its tags ("openstack stack update" without

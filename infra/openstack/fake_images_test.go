@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -85,13 +86,14 @@ func (f *fake) add(name string, shown map[string]any) {
 
 func (f fakeImages) list(q url.Values) []any {
 	out := []any{}
+	limit, _ := strconv.Atoi(q.Get("limit"))
 	for _, id := range slices.Sorted(maps.Keys(f)) {
 		i := f[id]
 		fits := !slices.ContainsFunc(q["tag"], func(t string) bool { return !slices.Contains(i.tags(), t) })
 		for _, property := range []string{"owner", "vnfkit_sha512"} {
 			fits = fits && (q.Get(property) == "" || q.Get(property) == i.shown[property])
 		}
-		if fits {
+		if fits && id > q.Get("marker") && (limit == 0 || len(out) < limit) {
 			out = append(out, i.shown)
 		}
 	}

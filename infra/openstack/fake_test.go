@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -154,6 +157,8 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 		return f.neutron(r, path[len(path)-1])
 	case len(path) == 2 && r.Method == http.MethodPost:
 		return f.create(body)
+	case len(path) == 2:
+		return http.StatusOK, map[string]any{"stacks": f.list(r.URL.Query())}
 	}
 	name := path[2]
 	s := f.stacks[name]
@@ -189,6 +194,21 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 	}
 	f.t.Errorf("the fake has no answer for %s %s", r.Method, r.URL.Path)
 	return http.StatusNotImplemented, nil
+}
+
+// list returns the stacks with a tag, in the order of their names.
+func (f *fake) list(query url.Values) (out []any) {
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	passed := query.Get("marker") == ""
+	for _, name := range slices.Sorted(maps.Keys(f.stacks)) {
+		s := f.stacks[name]
+		tags := strings.Split(s.tags, ",")
+		if passed && slices.Contains(tags, query.Get("tags")) && len(out) < limit {
+			out = append(out, map[string]any{"id": s.ID, "stack_name": s.Name, "stack_status": s.status, "tags": tags})
+		}
+		passed = passed || s.ID == query.Get("marker")
+	}
+	return out
 }
 
 func (f *fake) id() string {

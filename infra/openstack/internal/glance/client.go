@@ -2,11 +2,14 @@ package glance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -77,6 +80,16 @@ func (i *Image) usedBesides(tag string) bool {
 	return slices.ContainsFunc(i.Tags, func(t string) bool { return t != tag && strings.HasPrefix(t, userPrefix) })
 }
 
+// Users returns the ids of the instances that use the image.
+func (i *Image) Users() (ids []string) {
+	for _, t := range i.Tags {
+		if id, is := strings.CutPrefix(t, userPrefix); is {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // call sends one request. doing names the purpose of the request in errors.
 func (c *Client) call(ctx context.Context, doing, method, to string, options gophercloud.RequestOpts) error {
 	options.OkCodes = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
@@ -110,16 +123,26 @@ func named(list []*string) []string {
 }
 
 // atOnce is how many images one request lists at most.
-const atOnce = "100"
+const atOnce = 100
 
-// find lists the images of this driver that match the query.
+// find lists the images of this driver that match the query, at most atOnce.
 func (c *Client) find(ctx context.Context, with url.Values) ([]Image, error) {
-	with.Add("tag", ownTag)
-	with.Set("owner", c.clients.Project)
-	with.Set("limit", atOnce)
+	list, _, err := c.page(ctx, with)
+	return list, err
+}
+
+// page is find, and returns the id of the last image of a full page, of which Glance has perhaps more.
+func (c *Client) page(ctx context.Context, with url.Values) (list []Image, last string, err error) {
+	query := maps.Clone(with)
+	query.Add("tag", ownTag)
+	query.Set("owner", c.clients.Project)
+	query.Set("limit", strconv.Itoa(atOnce))
 	var body struct{ Images []Image }
-	err := c.call(ctx, "list images", http.MethodGet, c.api.ServiceURL("images")+"?"+with.Encode(), gophercloud.RequestOpts{JSONResponse: &body})
-	return slices.DeleteFunc(body.Images, func(i Image) bool { return !c.own(&i) }), err
+	err = c.call(ctx, "list images", http.MethodGet, c.api.ServiceURL("images")+"?"+query.Encode(), gophercloud.RequestOpts{JSONResponse: &body})
+	if len(body.Images) == atOnce {
+		last = body.Images[atOnce-1].ID
+	}
+	return slices.DeleteFunc(body.Images, func(i Image) bool { return !c.own(&i) }), last, err
 }
 
 // own reports whether this driver has created the image in this project.
@@ -130,6 +153,26 @@ func (c *Client) own(i *Image) bool {
 // Of lists the images that an instance uses: at most 100.
 func (c *Client) Of(ctx context.Context, tag string) ([]Image, error) {
 	return c.find(ctx, url.Values{"tag": {tag}})
+}
+
+// maxImages is more than a project has; a hostile Glance could list images without end.
+const maxImages = 100_000
+
+var errEndless = errors.New("glance lists more images than a project can have")
+
+// All lists all images of this driver in the project.
+func (c *Client) All(ctx context.Context) (all []Image, err error) {
+	for query := (url.Values{}); ; {
+		page, last, err := c.page(ctx, query)
+		all = append(all, page...)
+		if err != nil || last == "" {
+			return all, err
+		}
+		if len(all) > maxImages {
+			return nil, errEndless
+		}
+		query.Set("marker", last)
+	}
 }
 
 // With lists the images with the digest of a content: at most 100.
