@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -20,9 +19,8 @@ func (d *Driver) Certificates(ctx context.Context, op *vnflcm.Operation) ([]vnfl
 	if err != nil {
 		return nil, err
 	}
-	controlPlane, err1 := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
-	workers, err2 := d.access(p.Cluster.Worker).Nodes(op, d.config.Pool, "worker")
-	if err := errors.Join(err1, err2); err != nil {
+	controlPlane, workers, err := d.clusterMachines(ctx, op)
+	if err != nil {
 		return nil, err
 	}
 	return expiry.Files(ctx, op, d.config.Parallel, slices.Concat(controlPlane, workers), func(n mgmt.Node) []string {

@@ -93,6 +93,21 @@ type site struct {
 	machine linux.Machine
 }
 
+// Machines returns the machines of the VNF that the driver logs in to, with their logins. It connects to none. Programs call it in
+// vnflcm.Manager.Examine, for a shell on a machine.
+func (d *Driver) Machines(_ context.Context, op *vnflcm.Operation) ([]mgmt.Node, error) {
+	params, err := read(op)
+	if err != nil {
+		return nil, err
+	}
+	return d.machines(op, &params.Registry)
+}
+
+func (d *Driver) machines(op *vnflcm.Operation, p *installParam) ([]mgmt.Node, error) {
+	access := mgmt.Access{CP: p.SSHCPName, Login: mgmt.Login(p.SSH), HostKeys: p.HostKeys, LoginGrace: d.config.Timeouts.Login}
+	return access.Nodes(op, d.config.Pool, "registry")
+}
+
 // setUp sets up a registry on each machine that the request selects.
 func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnflcm.VNFC) error {
 	params, err := read(op)
@@ -103,8 +118,7 @@ func (d *Driver) setUp(ctx context.Context, op *vnflcm.Operation, machines []vnf
 		return err
 	}
 	p := &params.Registry
-	access := mgmt.Access{CP: p.SSHCPName, Login: mgmt.Login(p.SSH), HostKeys: p.HostKeys, LoginGrace: d.config.Timeouts.Login}
-	nodes, err := access.Nodes(op, d.config.Pool, "registry")
+	nodes, err := d.machines(op, p)
 	if err != nil {
 		return err
 	}

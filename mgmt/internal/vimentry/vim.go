@@ -135,20 +135,11 @@ func withCredentials(info vnflcm.VimConnectionInfo, c cluster.Credentials) (vnfl
 }
 
 // RenewVIM requests a new token for the account that RegisterVIM has created. It uses only control-plane nodes whose host
-// key an earlier operation has recorded: a node that an operation is adding now must be verified by that operation first.
+// key an earlier operation has recorded.
 func RenewVIM(ctx context.Context, op *vnflcm.Operation, controlPlane []mgmt.Node, vim vnflcm.VimConnectionInfo, was vnflcm.Validity) (vnflcm.VimConnectionInfo, vnflcm.Validity, error) {
-	var known []mgmt.Node
-	for _, n := range controlPlane {
-		key, err := mgmt.HostKey(ctx, op, n.ResourceID)
-		if err != nil {
-			return vim, was, err
-		}
-		if key != "" {
-			known = append(known, n)
-		}
-	}
-	if len(known) == 0 {
-		return vim, was, errors.New("no operation has logged in to a control-plane node of the VNF yet")
+	known, err := clusternodes.Known(ctx, op, controlPlane)
+	if err != nil {
+		return vim, was, err
 	}
 	kube := cluster.New(known)
 	defer kube.Close()
