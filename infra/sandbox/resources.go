@@ -11,6 +11,7 @@ var (
 	_ vnflcm.InfraDriver          = (*World)(nil)
 	_ vnflcm.Adopter              = (*World)(nil)
 	_ vnflcm.ConnectionPointNamer = (*World)(nil)
+	_ vnflcm.MarkReader           = (*World)(nil)
 )
 
 // connectionPoints are the ports of a machine, or of a VNF as a whole, as infra/openstack reports them: a floating address is shown at its port, and again under its
@@ -64,4 +65,14 @@ func (w *World) Adopt(ctx context.Context, op *vnflcm.Operation, resource string
 		err = &vnflcm.ParamError{Path: "resource", Value: resource, Reason: "there are no machines of the VNF instance " + op.InstanceID}
 	}
 	return vnflcm.Adopted{Resources: found}, err
+}
+
+// Marked implements vnflcm.MarkReader: all machines of the World.
+func (w *World) Marked(context.Context, vnflcm.VimConnectionInfo) (marks []vnflcm.Mark, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.sorted() {
+		marks = append(marks, vnflcm.Mark{InstanceID: m.Instance, Resource: "machine", ID: m.ID, Name: m.Name})
+	}
+	return marks, nil
 }
