@@ -64,6 +64,21 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 	return &left, nil
 }
 
+// PlanAbandon returns what Abandon would return now, and changes nothing. Errors are those of Abandon.
+func (m *Manager) PlanAbandon(ctx context.Context, instanceID string) (*AbandonedInstance, error) {
+	inst, _, err := m.instance(ctx, instanceID)
+	if err != nil {
+		return nil, err
+	}
+	if inst.Holder != "" {
+		if rec, _, err := m.operation(ctx, inst.Holder); ignoreNotFound(err) != nil || err == nil && rec.Occ.OperationState != FailedTemp {
+			return nil, m.heldBy(ctx, inst)
+		}
+	}
+	left := inst.remains()
+	return &left, nil
+}
+
 // Abandoned returns what may be left of all instances that were given up, the oldest first. Records that cannot be read are
 // named by the error (ErrUnreadable).
 func (m *Manager) Abandoned(ctx context.Context) ([]*AbandonedInstance, error) {

@@ -94,8 +94,16 @@ func TestAbandon(t *testing.T) {
 			if err := x.Delete(t.Context(), id, ""); !errors.Is(err, vnflcm.ErrState) && !errors.Is(err, vnflcm.ErrConflict) {
 				t.Errorf("Delete: %v", err)
 			}
+			planned, err := x.PlanAbandon(t.Context(), id)
+			must(t, err)
 			got, err := x.Abandon(t.Context(), id)
 			must(t, err)
+			if c.state == "" { // failing an operation reads what there is now
+				planned.Time = got.Time
+				if diff := cmp.Diff(planned, got, cmp.AllowUnexported(vnflcm.Params{}, vnflcm.Secret{})); diff != "" {
+					t.Errorf("planned:\n%s", diff)
+				}
+			}
 			got.Time = time.Time{}
 			var servers []string
 			for _, v := range got.Resources.VNFCs {
@@ -147,7 +155,9 @@ func TestAbandonIsRefused(t *testing.T) {
 			y := x.other(nil)
 			for _, m := range []*toys{x, y} {
 				before := x.get(id).Version
-				_, err := m.Abandon(t.Context(), id)
+				_, err := m.PlanAbandon(t.Context(), id)
+				wantIs(t, err, vnflcm.ErrConflict)
+				_, err = m.Abandon(t.Context(), id)
 				wantIs(t, err, vnflcm.ErrConflict)
 				if err != nil && !strings.Contains(err.Error(), opID) {
 					t.Errorf("error %v", err)

@@ -64,6 +64,7 @@ type packageFolder struct {
 type dirPackage struct {
 	vnfdID   string
 	fault    string // "" if the VNFD id was read
+	faults   string // the whole text of the error
 	revision string // "" if it must be read again
 }
 
@@ -122,18 +123,11 @@ func (p *dirPackages) findTenant(tenant string) error {
 	if tenant == "" {
 		return nil
 	}
-	dir, err := filepath.EvalSymlinks(p.shared.dir)
+	dir, tenants, err := p.tenantFolders()
 	if err != nil {
 		return err
 	}
-	dir = filepath.Join(dir, tenantsFolder)
-	var entries []fs.DirEntry
-	if info, err := os.Lstat(dir); err == nil && info.IsDir() && !isPackage(dir) {
-		if entries, err = os.ReadDir(dir); err != nil {
-			return err
-		}
-	}
-	exists := !strings.HasPrefix(tenant, ".") && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && e.Name() == tenant })
+	exists := slices.Contains(tenants, tenant)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -215,8 +209,8 @@ func (p *packageFolder) scan(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			entry.fault, _, _ = strings.Cut(err.Error(), "\n")
-			entry.fault = strings.ReplaceAll(entry.fault, path, filepath.Base(path)) // clients see it
+			entry.faults = strings.ReplaceAll(err.Error(), path, filepath.Base(path)) // clients see it
+			entry.fault, _, _ = strings.Cut(entry.faults, "\n")
 			if _, isFaulty := errors.AsType[problem.List](err); !isFaulty {
 				entry.revision = "" // another attempt may succeed
 			}

@@ -69,12 +69,9 @@ func (m *Manager) reseal(ctx context.Context, stored store.Record) error {
 // can be read. ErrNotFound: it does not exist.
 func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 	return m.records.Update(ctx, func(ctx context.Context, b *store.Batch) error {
-		stored, err := m.cfg.Store.Get(ctx, kind, id)
+		stored, err := m.unreadable(ctx, kind, id)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", kind, id, err)
-		}
-		if m.records.Open(stored, contentOf(kind)) == nil {
-			return fmt.Errorf("%w: %s %s can be read", ErrState, kind, id)
+			return err
 		}
 		switch kind {
 		case ledger.KindClaim:
@@ -85,6 +82,24 @@ func (m *Manager) Forget(ctx context.Context, kind, id string) error {
 		b.Delete = append(b.Delete, stored)
 		return err
 	})
+}
+
+// PlanForget returns the error that Forget would return now, and changes nothing.
+func (m *Manager) PlanForget(ctx context.Context, kind, id string) error {
+	_, err := m.unreadable(ctx, kind, id)
+	return err
+}
+
+// unreadable returns a record that cannot be read.
+func (m *Manager) unreadable(ctx context.Context, kind, id string) (store.Record, error) {
+	stored, err := m.cfg.Store.Get(ctx, kind, id)
+	if err != nil {
+		return store.Record{}, fmt.Errorf("%s %s: %w", kind, id, err)
+	}
+	if m.records.Open(stored, contentOf(kind)) == nil {
+		return store.Record{}, fmt.Errorf("%w: %s %s can be read", ErrState, kind, id)
+	}
+	return stored, nil
 }
 
 // freeClaim adds to b that any process may take up the operation of a claim. The record stays, so that its version grows: a process

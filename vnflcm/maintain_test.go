@@ -210,6 +210,8 @@ func TestDamageCostsOneRecord(t *testing.T) {
 	}
 	wantIs(t, x.Forget(t.Context(), "instance", good), vnflcm.ErrState)
 	wantIs(t, x.Forget(t.Context(), "instance", "none"), vnflcm.ErrNotFound)
+	wantIs(t, x.PlanForget(t.Context(), "instance", good), vnflcm.ErrState)
+	must(t, errors.Join(x.PlanForget(t.Context(), "instance", bad), x.PlanForget(t.Context(), "instance", bad)))
 	must(t, errors.Join(x.Forget(t.Context(), "instance", bad), x.Forget(t.Context(), "operation", badOp)))
 	if instances, err := x.Instances(t.Context(), vnflcm.InstanceQuery{}); err != nil || len(instances.Items) != 1 {
 		t.Errorf("Instances: %d, %v", len(instances.Items), err)

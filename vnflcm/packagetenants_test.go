@@ -72,6 +72,36 @@ func TestPackagesOfTenants(t *testing.T) {
 	}
 }
 
+// TestListPackages lists packages of all tenants, with the faults of those that cannot be read.
+func TestListPackages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "tenants", "a"), 0o700))
+	place(t, filepath.Join(dir, "tenants", "a"), "own.csar", namedToy("vnfd-a", "of a"))
+	place(t, dir, "common.csar", namedToy("vnfd-all", "shared"))
+	must(t, os.WriteFile(filepath.Join(dir, "broken.csar"), []byte("no zip"), 0o600))
+	place(t, dir, "faulty", fstest.MapFS{"a.yaml": {Data: []byte("tosca_definitions_version: tosca_simple_yaml_1_2\na: 1\na: 2\nb: 1\nb: 2\n")}})
+	lister, able := vnflcm.DirPackages(dir).(vnflcm.PackageLister)
+	if !able {
+		t.Fatal("DirPackages is no PackageLister")
+	}
+	list, err := lister.ListPackages(t.Context())
+	must(t, err)
+	var got []string
+	for _, p := range list {
+		got = append(got, strings.Join([]string{p.Name, p.Tenant, p.VnfdID}, " "))
+		if unreadable := p.VnfdID == ""; unreadable != (p.Fault != "") || strings.Contains(p.Fault, dir) {
+			t.Errorf("%+v", p)
+		}
+		if p.Name == "faulty" && strings.Count(p.Fault, "\n") < 1 {
+			t.Errorf("not every fault: %s", p.Fault)
+		}
+	}
+	if diff := cmp.Diff([]string{"broken.csar  ", "common.csar  vnfd-all", "faulty  ", "own.csar a vnfd-a"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestPackageOfTenantStays checks that an instance keeps its package if its tenant gets another package with the same VNFD, or loses the
 // package.
 func TestPackageOfTenantStays(t *testing.T) {
