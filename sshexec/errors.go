@@ -5,26 +5,28 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
 )
 
 // Sentinels, found with errors.Is. The comment of each says whether retrying can help.
 var (
 	// ErrConnect: the host could not be reached, did not finish the SSH handshake or opened no session. No command was
 	// sent. Retrying helps while the machine is starting.
-	ErrConnect = errors.New("cannot connect")
+	ErrConnect = retry.NewError(retry.HostUnreachable, "cannot connect")
 	// ErrNotAllowed: Options.Allow refuses the address of the host. The pool did not connect. A retry does not help.
 	ErrNotAllowed = errors.New("the address is not allowed")
 	// ErrAuth: the host refused every credential. A fresh VM accepts the key after cloud-init has installed it;
 	// otherwise the error is final.
-	ErrAuth = errors.New("authentication refused")
+	ErrAuth = retry.NewError(retry.HostCredentials, "authentication refused")
 	// ErrHostKey: the host does not have the expected key. Final.
 	ErrHostKey = errors.New("host key mismatch")
 	// ErrSudo: the login user could not become root or Command.User. Final: the password was wrong or missing, or sudo does not
 	// allow the command.
-	ErrSudo = errors.New("sudo refused")
+	ErrSudo = retry.NewError(retry.HostCredentials, "sudo refused")
 	// ErrDisconnected: the connection broke while a command ran or a file was sent. Whether it took effect is unknown:
 	// inspect the host before you retry.
-	ErrDisconnected = errors.New("connection lost")
+	ErrDisconnected = retry.NewError(retry.HostUnreachable, "connection lost")
 	// ErrTimeout: the command took longer than Command.Timeout and was ended.
 	ErrTimeout = errors.New("command took too long")
 	// ErrAbandoned: the call was cancelled because another host of a [Fan] with FailFast had failed.

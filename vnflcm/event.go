@@ -1,6 +1,10 @@
 package vnflcm
 
-import "time"
+import (
+	"time"
+
+	"github.com/vnfkit/vnfkit/internal/retry"
+)
 
 // EventKind is the kind of an Event.
 type EventKind string
@@ -25,6 +29,23 @@ const (
 	CertificatesEnd EventKind = "certificates-end"
 )
 
+// WaitClass is the kind of reason for which a step waits or has failed. An error of a driver has one by a method WaitClass() WaitClass.
+type WaitClass = retry.Class
+
+// The classes of reasons.
+const (
+	WaitHostUnreachable WaitClass = "host-unreachable" // a machine does not answer, or the connection to it breaks
+	WaitHostCredentials WaitClass = "host-credentials" // a machine refuses the login
+	WaitVIMUnreachable  WaitClass = "vim-unreachable"  // the API of a VIM does not answer
+	WaitVIMCredentials  WaitClass = "vim-credentials"  // the API of a VIM refuses the credentials
+	WaitUnreachable     WaitClass = "unreachable"      // another peer does not answer
+	WaitQuota           WaitClass = "quota"            // the reason names a quota
+	WaitGrant           WaitClass = "grant"            // the NFVO has not answered a request for a grant
+	WaitLock            WaitClass = "lock"             // another program holds a lock
+	WaitNotReady        WaitClass = "not-ready"        // a peer works on it: a machine starts, a stack is made, pods start
+	WaitOther           WaitClass = "other"
+)
+
 // Event reports progress of an operation. Its texts contain no secrets.
 type Event struct {
 	Time       time.Time
@@ -36,6 +57,10 @@ type Event struct {
 	// Duration is how long the step or phase took, when it is done or the step failed, or takes so far, when it waits. For an operation that
 	// ended or became FAILED_TEMP it is the time since StartTime, including earlier attempts and pauses.
 	Duration time.Duration
+	// Class is the kind of reason of a StepWaiting or StepFailed, for metrics and filters. "" for events of other kinds.
+	Class WaitClass
+	// Since is when the wait of a StepWaiting began, or the driver reported of it last.
+	Since time.Time
 	// Tries is how many attempts of the wait of a StepWaiting have failed.
 	Tries   int
 	Message string

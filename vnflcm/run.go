@@ -201,7 +201,7 @@ func (r *run) awaitGrant(ctx context.Context, s *session, inst *instanceRecord) 
 	s.op.running = &r.running
 	ctx, end := s.op.watch(ctx, StepInfo{OperationID: s.op.ID, Phase: PhaseBegin})
 	defer end()
-	wait := retry.Begin(ctx, "the grant")
+	wait := retry.BeginAs(ctx, retry.Grant, "the grant")
 	defer wait.End()
 	return r.grant(ctx, inst)
 }

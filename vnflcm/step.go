@@ -2,6 +2,7 @@ package vnflcm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/fanout"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -145,7 +147,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 	end()
 	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
 	if err != nil {
-		e.Kind, e.Message = StepFailed, op.mask.applyTo(err)
+		e.Kind, e.Message, e.Class = StepFailed, op.mask.applyTo(err), cmp.Or(retry.ClassOf(err), WaitOther)
 		failed := op.performed(info, start)
 		failed.Failed, failed.Code = true, codeOf(err)
 		op.steps.performed.add(failed)

@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -35,6 +36,7 @@ type watch struct {
 	mu    sync.Mutex
 	waits []*openWait // that have not ended, the one that has failed last at the end
 	note  string      // the driver's last report
+	noted time.Time   // when the driver has reported another one before note
 	timer *time.Timer // of the next report; nil before the first wait
 	pause time.Duration
 	ended bool
@@ -45,7 +47,9 @@ type watch struct {
 // openWait is a wait that has not ended.
 type openWait struct {
 	wait   *retry.Wait
+	since  time.Time
 	tries  int
+	class  WaitClass // of the last reason, "" if that has none
 	raw    string // the last reason, and the same masked and bounded
 	reason string
 }
@@ -86,12 +90,16 @@ func (w *watch) Waiting(wait *retry.Wait, attempt int, reason error) {
 	defer w.mu.Unlock()
 	i := slices.IndexFunc(w.waits, func(o *openWait) bool { return o.wait == wait })
 	if i < 0 {
-		i, w.waits = len(w.waits), append(w.waits, &openWait{wait: wait})
+		i, w.waits = len(w.waits), append(w.waits, &openWait{wait: wait, since: time.Now()})
 	}
 	o := w.waits[i]
 	w.waits = append(slices.Delete(w.waits, i, i+1), o)
 	o.tries = attempt
-	if reason != nil {
+	switch {
+	case reason == nil && attempt == 0:
+		o.raw, o.reason, o.class = "", "", ""
+	case reason != nil:
+		o.class = retry.ClassOf(reason)
 		if raw := reason.Error(); raw != o.raw {
 			o.raw, o.reason = raw, bounded.Text(w.op.mask.applyTo(reason), maxReason)
 		}
@@ -112,7 +120,9 @@ func (w *watch) Ended(wait *retry.Wait) {
 func (w *watch) reported(masked string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note = bounded.Text(masked, maxReason)
+	if note := bounded.Text(masked, maxReason); note != w.note {
+		w.note, w.noted = note, time.Now()
+	}
 	w.schedule()
 }
 
@@ -130,36 +140,48 @@ func (w *watch) report() {
 	w.reporting.Lock()
 	defer w.reporting.Unlock()
 	w.mu.Lock()
-	reason, tries := w.reason()
+	reason := w.reason()
 	ended := w.ended
-	if reason == "" || ended {
+	if reason.text == "" || ended {
 		w.timer = nil
 	} else {
 		w.pause = min(2*w.pause, lastWaiting)
 		w.timer.Reset(w.pause)
 	}
 	w.mu.Unlock()
-	if reason != "" && !ended {
-		w.op.emit(Event{Kind: StepWaiting, StepInfo: w.info, Duration: time.Since(w.since), Tries: tries, Message: reason})
+	if reason.text != "" && !ended {
+		w.op.emit(Event{Kind: StepWaiting, StepInfo: w.info, Duration: time.Since(w.since), Class: reason.class, Since: reason.since,
+			Tries: reason.tries, Message: reason.text})
 	}
+}
+
+// waitReason is what a step waits for. Without a text the step does not wait.
+type waitReason struct {
+	text  string
+	class WaitClass
+	since time.Time
+	tries int
 }
 
 // reason returns what the step waits for. The wait whose attempt has failed last counts, then what the driver has reported. The
 // caller holds w.mu.
-func (w *watch) reason() (text string, tries int) {
-	subject := ""
+func (w *watch) reason() waitReason {
+	subject, since, class := "", w.noted, retry.ClassOfText(w.note)
 	for _, o := range slices.Backward(w.waits) {
 		if o.reason != "" {
-			return about(o.wait.For, o.reason), o.tries
+			return waitReason{about(o.wait.For, o.reason), cmp.Or(o.class, o.wait.Class), o.since, o.tries}
 		}
 		if subject == "" {
 			subject = w.op.Mask(o.wait.For)
+			if w.note == "" {
+				since, class = o.since, o.wait.Class
+			}
 		}
 	}
 	if w.note == "" && subject != "" {
-		return about(subject, "no result yet"), 0
+		return waitReason{about(subject, "no result yet"), class, since, 0}
 	}
-	return about(subject, w.note), 0
+	return waitReason{about(subject, w.note), class, since, 0}
 }
 
 // about puts the subject of a wait, if it has one, before the reason.
@@ -174,6 +196,6 @@ func about(subject, reason string) string {
 func (w *watch) now() RunningStep {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	reason, tries := w.reason()
-	return RunningStep{StepInfo: w.info, Since: w.since, Reason: reason, Tries: tries}
+	reason := w.reason()
+	return RunningStep{StepInfo: w.info, Since: w.since, Reason: reason.text, Tries: reason.tries}
 }

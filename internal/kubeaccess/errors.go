@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
@@ -19,9 +20,9 @@ import (
 // Sentinels, found with errors.Is.
 var (
 	// ErrAuth: the cluster refuses the credentials, or the token has expired. Trying again does not help.
-	ErrAuth = errors.New("the cluster refuses the credentials: they are wrong, or have expired")
+	ErrAuth = retry.NewError(retry.VIMCredentials, "the cluster refuses the credentials: they are wrong, or have expired")
 	// ErrUnreachable: no answer, or a broken one. Trying again can help.
-	ErrUnreachable = errors.New("the cluster cannot be reached")
+	ErrUnreachable = retry.NewError(retry.VIMUnreachable, "the cluster cannot be reached")
 	// ErrTLS: who answers cannot prove to be the cluster, or speaks no TLS. Trying again does not help.
 	ErrTLS = errors.New("the cluster cannot be verified")
 )

@@ -21,6 +21,8 @@ type Policy struct {
 	If func(error) bool
 	// For says what Do waits for, to a Watch: Wait.For.
 	For string
+	// Class is Wait.Class.
+	Class Class
 }
 
 // Do calls try until it succeeds, fails with an error that does not pass, or the time is over. Do returns the error of the
@@ -30,7 +32,7 @@ func (p Policy) Do(ctx context.Context, try func() error) error {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = p.First, p.Most
 	began := time.Now()
-	wait := Begin(ctx, p.For)
+	wait := BeginAs(ctx, p.Class, p.For)
 	defer wait.End()
 	var reason error
 	for {

@@ -1,11 +1,14 @@
 package retry
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // Watch observes waits. Its methods are called by several goroutines, and must not block.
 type Watch interface {
 	// Waiting is called when a wait begins, and after each attempt of the wait that has failed, with the reason. At the
-	// beginning attempt is 0, and reason nil.
+	// beginning, and after Answered, attempt is 0, and reason nil.
 	Waiting(w *Wait, attempt int, reason error)
 	// Ended is called once when the wait is over, with success or without.
 	Ended(w *Wait)
@@ -28,14 +31,19 @@ func WatchOf(ctx context.Context) Watch {
 type Wait struct {
 	// For says what the wait is for: "SSH of worker-1". It may be empty.
 	For string
+	// Class is the class of the wait while no failed attempt has another one. Default NotReady.
+	Class Class
 
 	watch   Watch // nil: the context has none
 	attempt int
 }
 
 // Begin begins a wait, which the Watch of ctx observes. The caller must call End.
-func Begin(ctx context.Context, subject string) *Wait {
-	w := &Wait{For: subject, watch: WatchOf(ctx)}
+func Begin(ctx context.Context, subject string) *Wait { return BeginAs(ctx, NotReady, subject) }
+
+// BeginAs is Begin for a wait of another class than NotReady.
+func BeginAs(ctx context.Context, class Class, subject string) *Wait {
+	w := &Wait{For: subject, Class: cmp.Or(class, NotReady), watch: WatchOf(ctx)}
 	w.report(nil)
 	return w
 }
@@ -44,6 +52,14 @@ func Begin(ctx context.Context, subject string) *Wait {
 func (w *Wait) Failed(reason error) {
 	w.attempt++
 	w.report(reason)
+}
+
+// Answered notes that the peer answers: the reasons of failed attempts no longer hold.
+func (w *Wait) Answered() {
+	if w.attempt > 0 {
+		w.attempt = 0
+		w.report(nil)
+	}
 }
 
 func (w *Wait) report(reason error) {

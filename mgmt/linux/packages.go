@@ -126,7 +126,7 @@ func (p Packages) repair(ctx context.Context) error {
 
 // whenUnlocked repeats a program as long as another process holds the lock that it needs.
 func whenUnlocked(ctx context.Context, locked func(*sshexec.ExitError) bool, program func() error) error {
-	return retry.Policy{First: 200 * time.Millisecond, Most: 10 * time.Second, Within: aptLock, For: "the lock of the package system", If: func(err error) bool {
+	return retry.Policy{First: 200 * time.Millisecond, Most: 10 * time.Second, Within: aptLock, For: "the lock of the package system", Class: retry.Lock, If: func(err error) bool {
 		exit, ok := errors.AsType[*sshexec.ExitError](err)
 		return ok && locked(exit)
 	}}.Do(ctx, program)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/answerlimit"
 	"github.com/vnfkit/vnfkit/internal/mask"
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
@@ -22,9 +23,9 @@ import (
 // Sentinels, found with errors.Is.
 var (
 	// ErrAuth says that Keystone refuses the credentials, or that a token without other credentials has expired. Final.
-	ErrAuth = errors.New("the VIM refuses the credentials")
+	ErrAuth = retry.NewError(retry.VIMCredentials, "the VIM refuses the credentials")
 	// ErrUnreachable says that a service gave no answer, an incomplete answer, or a temporary error. A retry can succeed.
-	ErrUnreachable = errors.New("the VIM cannot be reached")
+	ErrUnreachable = retry.NewError(retry.VIMUnreachable, "the VIM cannot be reached")
 	// ErrEndpoint says that the service catalog has no endpoint of the service for the region and interface. Final.
 	ErrEndpoint = errors.New("no such endpoint in the service catalog")
 	// ErrMicroversion says that the service does not support the microversion that the driver needs. Final.

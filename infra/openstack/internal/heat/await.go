@@ -142,6 +142,7 @@ func (w *wait) look(ctx context.Context) (now *Stack, done bool, err error) {
 		return nil, false, w.endure(err)
 	}
 	w.silent = time.Time{}
+	w.waiting.Answered()
 	if now != nil {
 		w.stack = now
 	}
