@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ type suspectRecord struct {
 	// Convicted: the operation ended its process when it was alone there, and is not taken up again.
 	Convicted bool `json:"convicted,omitempty"`
 }
+
+// Index has the number of deaths as the state, for a metric. Earlier versions of vnfkit write none.
+func (s suspectRecord) Index() store.Index { return store.Index{State: strconv.Itoa(len(s.Deaths))} }
 
 type death struct {
 	Process string `json:"process"`
