@@ -55,6 +55,20 @@ func (c *runningChecks) begin(owner string) (end func(), err error) {
 	}, nil
 }
 
+// Check logs in at the VIM of an entry that a tenant may use, and changes nothing. *ParamError for each fault, as VIMChecker says.
+// ErrNotSupported: no driver of the type can check it. ErrNotFound: the tenant sees no entry with this id. ErrBusy: many VIMs are checked at the
+// moment.
+func (r VIMRegistry) Check(ctx context.Context, tenant, vimID string) error {
+	vim, err := r.Get(ctx, tenant, vimID)
+	if err != nil {
+		return err
+	}
+	if _, able := r.m.cfg.infra(vim.VimType).(VIMChecker); !able {
+		return fmt.Errorf("%w: no driver checks VIMs of type %s", ErrNotSupported, vim.VimType)
+	}
+	return r.check(ctx, vim.VimConnectionInfo, false)
+}
+
 const checkedEndpoint = "vimConnectionInfo.interfaceInfo.endpoint"
 
 var errCheckOverdue = fmt.Errorf("no answer within %v", checkLimit)

@@ -50,7 +50,7 @@ type openWait struct {
 	since  time.Time
 	tries  int
 	class  WaitClass // of the last reason, "" if that has none
-	raw    string // the last reason, and the same masked and bounded
+	raw    string    // the last reason, and the same masked and bounded
 	reason string
 }
 

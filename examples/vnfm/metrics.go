@@ -52,6 +52,25 @@ func (m *measured) attach(c *vnflcm.Config) {
 	}
 }
 
+// vimCheckEvery is the pause between the checks of all VIMs.
+const vimCheckEvery = 5 * time.Minute
+
+// checkVIMs logs in at the VIMs from time to time.
+func (v *vnfm) checkVIMs(ctx context.Context) error {
+	if v.measured.telemetry == nil {
+		return nil
+	}
+	return v.measured.telemetry.CheckVIMs(ctx, v.Manager, vimCheckEvery)
+}
+
+// givenUp returns the function that counts notifications which are not sent again.
+func (m *measured) givenUp() func(string, error) {
+	if m.telemetry == nil {
+		return nil
+	}
+	return m.telemetry.NotificationGivenUp
+}
+
 // serveMetrics answers Prometheus until ctx ends.
 func (v *vnfm) serveMetrics(ctx context.Context) error {
 	if v.measured.registry == nil {

@@ -145,7 +145,7 @@ func (v *vnfm) addAPI(ctx context.Context) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	v.notifier = notify.New(v.Manager, notify.Options{Allow: v.config.policy(), Logger: v.log})
+	v.notifier = notify.New(v.Manager, notify.Options{Allow: v.config.policy(), GivenUp: v.measured.givenUp(), Logger: v.log})
 	return v.serveAs(sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil, Challenge: v.config.challenge(),
 		Subscriptions: v.notifier, APIRoot: v.config.APIRoot, Audit: audit, Logger: v.log})
 }
@@ -305,6 +305,7 @@ func (v *vnfm) serve(ctx context.Context) error {
 	}
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
 	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
+	background.Go(func() { v.report("checking VIMs", v.checkVIMs(work)) })
 	ended := make(chan error, 1)
 	go func() {
 		if tlsConfig == nil {

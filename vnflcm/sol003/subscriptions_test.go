@@ -541,12 +541,18 @@ func TestSubscribersThatFail(t *testing.T) {
 func TestNotificationsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
-	x := newNotifyingVNFM(t, notify.Options{GiveUpAfter: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil))}, sol003.Options{})
+	var reported atomic.Int32
+	x := newNotifyingVNFM(t, notify.Options{GiveUpAfter: time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		GivenUp: func(id string, err error) {
+			if id != "" && err != nil {
+				reported.Add(1)
+			}
+		}}, sol003.Options{})
 	nfvo := newSubscriber(t, nil)
 	x.subscribe("v1", `{"callbackUri":"`+nfvo.URL+`/?token=hidden"}`)
 	nfvo.setAnswer(func(*http.Request, object) int { return http.StatusServiceUnavailable })
 	x.running("v1")
-	for deadline := time.Now().Add(patience); strings.Count(log.String(), "is given up") < 4; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); strings.Count(log.String(), "is given up") < 4 || reported.Load() < 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("notifications are not given up: %s", log.String())
 		}

@@ -34,16 +34,25 @@
 //
 // # Metrics
 //
-//	vnfkit.operation.duration     s            vnfkit.operation.type, vnfkit.operation.state   until the state was entered
-//	vnfkit.operation.active       {operation}  vnfkit.operation.state                          operations that have not ended
-//	vnfkit.operation.queue        {operation}                                                  operations that no process works on yet
-//	vnfkit.operation.takeovers    {operation}  vnfkit.operation.type                           continued by this process
-//	vnfkit.operation.losses       {operation}  vnfkit.operation.type                           continued by another process
-//	vnfkit.instance.certificates  {instance}   vnfkit.certificate.days                         by the first certificate that ends
-//	vnfkit.step.duration          s            vnfkit.phase, vnfkit.step, vnfkit.result        result is done or failed
-//	vnfkit.store.duration         s            vnfkit.store.method, error.type                 latency of the Store
+//	vnfkit.operation.duration     s               vnfkit.operation.type, vnfkit.operation.state   until the state was entered
+//	vnfkit.operation.active       {operation}     vnfkit.operation.state                          operations that have not ended
+//	vnfkit.operation.queue        {operation}                                                     operations that no process works on yet
+//	vnfkit.operation.suspected    {operation}                                                     at least two processes have ended with it
+//	vnfkit.operation.takeovers    {operation}     vnfkit.operation.type                           continued by this process
+//	vnfkit.operation.losses       {operation}     vnfkit.operation.type                           continued by another process
+//	vnfkit.operation.waiting      s               vnfkit.wait.class                               the longest wait in this process
+//	vnfkit.instance.certificates  {instance}      vnfkit.certificate.days                         by the first certificate that ends
+//	vnfkit.vim.unrenewed          {vim}                                                           the renewal of the credentials is late
+//	vnfkit.vim.count              {vim}           vnfkit.vim.state                                by the last login, of Telemetry.CheckVIMs
+//	vnfkit.step.duration          s               vnfkit.phase, vnfkit.step, vnfkit.result        result is done or failed
+//	vnfkit.step.failures          {step}          vnfkit.wait.class                               by the reason
+//	vnfkit.notification.failures  {notification}                                                  not sent again
+//	vnfkit.store.duration         s               vnfkit.store.method, error.type                 latency of the Store
 //
-// The three gauges are read from the Store at each collection, and are the same in all processes that share it. The days are the last limit that
-// had passed when the certificates were last read, 365 (of authorities only), 60, 30, 14, 7, 3 or 1 before the end, and 0 after it. Instances whose
-// certificates end later, or are unknown, are not counted. vnflcm.Manager.CertificateStatus has the dates.
+// The gauges active, queue, suspected, certificates and unrenewed are read from the Store at each collection, and are the same in all processes
+// that share it: take their maximum. The other metrics are those of one process: add them up, and take the maximum of waiting.
+// No metric names a tenant, an instance or a VIM. docs/monitoring.md has rules for Prometheus.
+//
+// The days are the last limit that had passed when the certificates were last read, 365 (of authorities only), 60, 30, 14, 7, 3 or 1 before the
+// end, and 0 after it. Instances whose certificates end later, or are unknown, are not counted. vnflcm.Manager.CertificateStatus has the dates.
 package telemetry

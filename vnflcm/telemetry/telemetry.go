@@ -31,6 +31,7 @@ type Options struct {
 type Telemetry struct {
 	tracer  trace.Tracer
 	metrics *instruments
+	log     *slog.Logger // of the Manager
 
 	mu        sync.Mutex
 	instances map[string]string // VNF instance of each operation that this process works on
@@ -45,7 +46,7 @@ func New(o Options) (*Telemetry, error) {
 		o.Metrics = metricnoop.NewMeterProvider()
 	}
 	metrics, err := newInstruments(o.Metrics.Meter(scope))
-	return &Telemetry{tracer: o.Traces.Tracer(scope), metrics: metrics, instances: map[string]string{}}, err
+	return &Telemetry{tracer: o.Traces.Tracer(scope), metrics: metrics, instances: map[string]string{}, log: slog.New(slog.DiscardHandler)}, err
 }
 
 // Attach connects a Manager by its Config, before vnflcm.New. What the Config has already is wrapped and keeps its effect.
@@ -70,6 +71,7 @@ func (t *Telemetry) Attach(c *vnflcm.Config) {
 		c.Store = t.metrics.timed(c.Store)
 	}
 	c.Logger = slog.New(LogHandler(cmp.Or(c.Logger, slog.Default()).Handler()))
+	t.log = c.Logger
 }
 
 // observe measures what an event reports, and makes the spans of phases and operations.
@@ -123,6 +125,8 @@ const (
 	keyAttempt   = attribute.Key("vnfkit.attempt")
 	keyMethod    = attribute.Key("vnfkit.store.method")
 	keyDays      = attribute.Key("vnfkit.certificate.days")
+	keyClass     = attribute.Key("vnfkit.wait.class")
+	keyVIMState  = attribute.Key("vnfkit.vim.state")
 	keyHost      = attribute.Key("host.name")
 	keyErrorType = attribute.Key("error.type")
 )

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
@@ -186,6 +187,12 @@ func TestMetrics(t *testing.T) {
 	for i, limit := range []string{"", "30", "30", "0", "365"} {
 		check(t, m.store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "certificates", ID: fmt.Sprint(i), Index: store.Index{State: limit}}}}))
 	}
+	for i, deaths := range []string{"", "1", "2", "3"} {
+		check(t, m.store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "suspect", ID: fmt.Sprint(i), Index: store.Index{State: deaths}}}}))
+	}
+	for i, late := range []time.Duration{-time.Hour, time.Minute, time.Hour} {
+		check(t, m.store.Apply(t.Context(), store.Batch{Put: []store.Record{{Kind: "renewal", ID: fmt.Sprint(i), Index: store.Index{Start: time.Now().Add(-late).UnixNano()}}}}))
+	}
 	var all metricdata.ResourceMetrics
 	check(t, m.reader.Collect(t.Context(), &all))
 	got := map[string]uint64{}
@@ -217,6 +224,8 @@ func TestMetrics(t *testing.T) {
 		"vnfkit.operation.active ROLLING_BACK":                 0,
 		"vnfkit.operation.active FAILED_TEMP":                  1,
 		"vnfkit.operation.queue ":                              0,
+		"vnfkit.operation.suspected ":                          2,
+		"vnfkit.vim.unrenewed ":                                1,
 		"vnfkit.instance.certificates 365":                     1,
 		"vnfkit.instance.certificates 60":                      0,
 		"vnfkit.instance.certificates 30":                      2,
@@ -243,8 +252,8 @@ func labels(s attribute.Set) string {
 	return strings.Join(out, " ")
 }
 
-// TestTakeoverMetrics counts the events of operations that move between processes.
-func TestTakeoverMetrics(t *testing.T) {
+// TestCounters counts events and notifications. Each counter begins with 0, for every class and kind.
+func TestCounters(t *testing.T) {
 	t.Parallel()
 	reader := metric.NewManualReader()
 	tel, err := telemetry.New(telemetry.Options{Metrics: metric.NewMeterProvider(metric.WithReader(reader))})
@@ -255,13 +264,22 @@ func TestTakeoverMetrics(t *testing.T) {
 	for _, kind := range []vnflcm.EventKind{vnflcm.OperationTaken, vnflcm.OperationTaken, vnflcm.OperationLost} {
 		config.Observe(vnflcm.Event{Kind: kind, Operation: vnflcm.OpHeal})
 	}
+	config.Observe(vnflcm.Event{Kind: vnflcm.StepFailed, Class: vnflcm.WaitQuota})
+	tel.NotificationGivenUp("subscription", errors.New("refused"))
 	var all metricdata.ResourceMetrics
 	check(t, reader.Collect(t.Context(), &all))
 	got := map[string]int64{}
 	for _, metrics := range all.ScopeMetrics[0].Metrics {
-		got[metrics.Name] = metrics.Data.(metricdata.Sum[int64]).DataPoints[0].Value //nolint:forcetypeassert // the counters only
+		if data, is := metrics.Data.(metricdata.Sum[int64]); is {
+			for _, p := range data.DataPoints {
+				if text := metrics.Name + " " + labels(p.Attributes); p.Value > 0 || strings.HasSuffix(text, " ") {
+					got[text] = p.Value
+				}
+			}
+		}
 	}
-	if diff := cmp.Diff(map[string]int64{"vnfkit.operation.takeovers": 2, "vnfkit.operation.losses": 1}, got); diff != "" || !slices.Contains(seen, vnflcm.OperationLost) {
+	want := map[string]int64{"vnfkit.operation.takeovers HEAL": 2, "vnfkit.operation.losses HEAL": 1, "vnfkit.step.failures quota": 1, "vnfkit.notification.failures ": 1}
+	if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(seen, vnflcm.OperationLost) {
 		t.Errorf("%v\n%s", seen, diff)
 	}
 }
@@ -311,7 +329,8 @@ func TestGaugesInPages(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int64{"vnfkit.instance.certificates": number, "vnfkit.operation.active": number, "vnfkit.operation.queue": number}
+	want := map[string]int64{"vnfkit.instance.certificates": number, "vnfkit.operation.active": number, "vnfkit.operation.queue": number,
+		"vnfkit.operation.suspected": 0, "vnfkit.vim.unrenewed": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	TLS *tls.Config
 	// GiveUpAfter is the age of a notification after which it is not sent again. Default 24 h.
 	GiveUpAfter time.Duration
+	// GivenUp is called for each notification that is not sent again, because the subscriber refuses it or it is too old. It must not
+	// block. Default: none.
+	GivenUp func(subscriptionID string, err error)
 	// Logger receives notifications that are given up and subscribers that cannot be reached. It never gets a URI.
 	Logger *slog.Logger
 }

@@ -133,7 +133,7 @@ func (s *sender) deliver(ctx context.Context, c vnflcm.ChangeEntry) bool {
 	log := s.log.With("notification", c.ID)
 	body, err := s.notification(c, kindOf(c))
 	if err != nil {
-		log.ErrorContext(ctx, "a notification cannot be made", "error", err)
+		s.giveUp(ctx, log, "a notification cannot be made", err)
 		return true
 	}
 	warned := false
@@ -151,11 +151,19 @@ func (s *sender) deliver(ctx context.Context, c vnflcm.ChangeEntry) bool {
 	case ctx.Err() != nil:
 		return false
 	case mayPass(err):
-		log.ErrorContext(ctx, "a notification is given up: the subscriber does not take it", "error", err)
+		s.giveUp(ctx, log, "a notification is given up: the subscriber does not take it", err)
 	default:
-		log.ErrorContext(ctx, "the subscriber refuses a notification", "error", err)
+		s.giveUp(ctx, log, "the subscriber refuses a notification", err)
 	}
 	return true
+}
+
+// giveUp reports a notification that is not sent again.
+func (s *sender) giveUp(ctx context.Context, log *slog.Logger, text string, err error) {
+	log.ErrorContext(ctx, text, "error", err)
+	if s.GivenUp != nil {
+		s.GivenUp(s.ID, err)
+	}
 }
 
 // statusError is an answer that is no success.
