@@ -160,12 +160,18 @@ func packagesWithBrokenCNI(t *testing.T) (dir string) {
 	return dir
 }
 
-// needTackerClient skips a test that was not requested, or if the client is missing.
-func needTackerClient(t *testing.T) {
+// needSOL003Part skips a test that was not requested.
+func needSOL003Part(t *testing.T) {
 	t.Helper()
 	if !slices.Contains(strings.Split(os.Getenv("VNFKIT_E2E"), ","), "sol003") {
 		t.Skip("VNFKIT_E2E does not name sol003")
 	}
+}
+
+// needTackerClient skips a test that was not requested, or if the client is missing.
+func needTackerClient(t *testing.T) {
+	t.Helper()
+	needSOL003Part(t)
 	if _, err := exec.LookPath("openstack"); err != nil {
 		t.Skip("packages are missing: python3-tackerclient python3-openstackclient")
 	}
