@@ -8,6 +8,7 @@
 // Rules for an infrastructure driver:
 //
 //   - Plan changes nothing, finds every fault, and announces which VNFCs are added and removed.
+//   - Resources must fit the plan: the Manager compares them after each method. See vnflcm.ElasticVDUs for pods.
 //   - The other methods can be called again and then finish what is missing: they read the state of the VIM.
 //   - A VNFC keeps its ID for life; its ResourceID changes with a heal. Host keys are stored under the ResourceID.
 //   - A resource is recorded, by name or tag, before the driver waits for it; Terminate removes exactly the recorded ones.

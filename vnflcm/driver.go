@@ -14,14 +14,19 @@ type InfraDriver interface {
 	// will add, remove or replace. The Manager journals the answer before any hook runs; Scale and Heal then remove or
 	// replace exactly these, and start hooks see them in op.Change. A scale-in removes the newest first. Added entries
 	// state a VDU each; their other fields may be empty. The scalings of a SCALE_TO_LEVEL are planned one after the
-	// other before the first begins: op.VNFCs then includes the results of the earlier Plans.
+	// other before the first begins: op.VNFCs then includes the results of the earlier Plans. A plan with a VDU that the flavour does
+	// not have is refused (ErrDriverAnswer).
 	Plan(ctx context.Context, op *Operation) (Change, error)
 	Instantiate(ctx context.Context, op *Operation) error
 	Scale(ctx context.Context, op *Operation) error
 	Heal(ctx context.Context, op *Operation) error
 	// Terminate removes everything that was made for the instance, and only that.
 	Terminate(ctx context.Context, op *Operation) error
-	// Resources reports what there is now.
+	// Resources reports what there is now. After each of the methods above but Plan, the Manager compares the answer with the plan. The
+	// operation fails (ErrDriverAnswer) if a VNFC has no id, the id of another VNFC, or a VDU or a connection point that neither the flavour nor a
+	// ConnectionPointNamer has; if fewer VNFCs of a VDU are new than were announced; if one exists that was to be removed, or none has
+	// the id of one that was to be replaced; and if anything is left after Terminate. More new VNFCs, missing ones, and an unchanged
+	// ResourceID after a heal are warnings. Drivers with VDUs whose number others decide implement ElasticVDUs.
 	Resources(ctx context.Context, op *Operation) (Resources, error)
 }
 

@@ -160,6 +160,9 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	err = s.call(ctx, func() error { return do(ctx) })
 	r.rec.recordWarnings(s.op.warnings)
 	if err != nil {
+		if p.infra != nil {
+			err = inPhase(p.name, context.Cause(ctx), err)
+		}
 		return causeOf(ctx, err)
 	}
 	done := s.op.performed(StepInfo{Phase: p.name}, start)
@@ -167,16 +170,15 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	if p.infra == nil {
 		return r.finishPhase(ctx, p, done)
 	}
-	now, err := s.resources(ctx)
-	if err != nil {
-		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
+	return r.finishInfraPhase(ctx, s, inst, p, done)
+}
+
+// vnfcsBefore are the VNFCs that there were before the operation or, in a phase of a scaling of a SCALE_TO_LEVEL, before the scaling.
+func (r *run) vnfcsBefore(p phase) []VNFC {
+	if p.scaling == 0 {
+		return r.rec.VNFCs
 	}
-	if s.op.Kind == OpTerminate {
-		if err := s.op.removeVIMs(ctx, inst); err != nil {
-			return fmt.Errorf("%s: removing entries of VIMs: %w", p.name, err)
-		}
-	}
-	return r.finishInfraPhase(ctx, s, p, done, now)
+	return r.rec.vnfcsBefore(p.scaling - 1)
 }
 
 // journal reads the entries of a phase, by their keys. Under the first claim there are none: no process has worked on
@@ -243,15 +245,29 @@ func (r *run) finishPhase(ctx context.Context, p phase, done Performed) error {
 	return r.save(context.WithoutCancel(ctx))
 }
 
-// finishInfraPhase stores that the phase is done, and what resources there are now.
-func (r *run) finishInfraPhase(ctx context.Context, s *session, p phase, done Performed, now Resources) error {
+// finishInfraPhase checks the resources that there are now, and stores them and that the phase is done.
+func (r *run) finishInfraPhase(ctx context.Context, s *session, inst *instanceRecord, p phase, done Performed) error {
+	now, err := s.resources(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
+	}
+	err = s.checkResources(ctx, r.vnfcsBefore(p), now)
+	r.rec.recordWarnings(s.op.warnings)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	if s.op.Kind == OpTerminate {
+		if err := s.op.removeVIMs(ctx, inst); err != nil {
+			return fmt.Errorf("%s: removing entries of VIMs: %w", p.name, err)
+		}
+	}
 	r.rec.Done, r.rec.Phases = append(r.rec.Done, p.name), append(r.rec.Phases, done)
 	if r.rec.Occ.OperationState == RollingBack {
 		r.rec.recordResources(now, nil)
 	} else {
 		r.rec.Change = r.rec.Planned.confirm(r.rec.VNFCs, now.VNFCs)
 		if p.scaling > 0 {
-			r.rec.Scalings[p.scaling-1].Change = s.op.planned.confirm(r.rec.vnfcsBefore(p.scaling-1), now.VNFCs)
+			r.rec.Scalings[p.scaling-1].Change = s.op.planned.confirm(r.vnfcsBefore(p), now.VNFCs)
 		}
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}

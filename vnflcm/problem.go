@@ -27,6 +27,7 @@ const (
 	ErrPackageChanged Code = "package-changed"       // no: the VNF package is not the one the instance was made from
 	ErrGrantRejected  Code = "grant-rejected"        // no
 	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
+	ErrDriverAnswer   Code = "driver-answer"         // yes, once the VIM or the driver is mended: an InfraDriver reports other VNFCs than it announced
 	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record
 	ErrNoPackage      Code = "package-not-found"     // no: Config.Packages has no package for the vnfdId of the request
 	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it

@@ -213,6 +213,11 @@ func readBack(t *testing.T, text []byte, into any) {
 // richCloud is a cloud whose machines have every attribute of a document.
 type richCloud struct{ *cloud }
 
+// ConnectionPoints names a connection point of the machines that the VNFD does not have.
+func (richCloud) ConnectionPoints(*vnflcm.Operation) (map[string]string, error) {
+	return map[string]string{"bare": "worker_cp"}, nil
+}
+
 func (c richCloud) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	out, err := c.cloud.Resources(ctx, op)
 	for i := range out.VNFCs {

@@ -131,10 +131,10 @@ func (s *session) resources(ctx context.Context) (now Resources, err error) {
 	return now, err
 }
 
-// planInfra asks the infrastructure driver what op will change.
+// planInfra asks the infrastructure driver what op will change, and checks the answer.
 func (s *session) planInfra(ctx context.Context, op *Operation) (planned Change, err error) {
 	err = s.call(ctx, func() (err error) { planned, err = s.infra.Plan(ctx, op); return err })
-	return planned, err
+	return planned, errors.Join(err, op.checkPlan(planned))
 }
 
 // pinVIM keeps an instance on the default VIM of the moment: another may become the default. Connections of a request

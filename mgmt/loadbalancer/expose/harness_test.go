@@ -69,14 +69,16 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 type pods struct {
 	mu    sync.Mutex
 	ports []vnflcm.NodePort
-	heal  func() // called by Heal
-	made  string // vimId under which Instantiate registers the VIM again
+	heal  func()          // called by Heal
+	made  string          // vimId under which Instantiate registers the VIM again
+	ended map[string]bool // instances that were terminated
 }
 
 func (p *pods) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
 	return vnflcm.Change{}, nil
 }
 func (p *pods) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	p.end(op.InstanceID, false)
 	if p.made == "" {
 		return nil
 	}
@@ -84,8 +86,20 @@ func (p *pods) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	made.ID, made.VimID = p.made, p.made
 	return op.RegisterVIM(ctx, made)
 }
-func (p *pods) Scale(context.Context, *vnflcm.Operation) error     { return nil }
-func (p *pods) Terminate(context.Context, *vnflcm.Operation) error { return nil }
+func (p *pods) Scale(context.Context, *vnflcm.Operation) error { return nil }
+func (p *pods) Terminate(_ context.Context, op *vnflcm.Operation) error {
+	p.end(op.InstanceID, true)
+	return nil
+}
+
+func (p *pods) end(instance string, ended bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended == nil {
+		p.ended = map[string]bool{}
+	}
+	p.ended[instance] = ended
+}
 func (p *pods) Heal(context.Context, *vnflcm.Operation) error {
 	if p.heal != nil {
 		p.heal()
@@ -93,9 +107,12 @@ func (p *pods) Heal(context.Context, *vnflcm.Operation) error {
 	return nil
 }
 
-func (p *pods) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
+func (p *pods) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ended[op.InstanceID] {
+		return vnflcm.Resources{}, nil
+	}
 	return vnflcm.Resources{NodePorts: slices.Clone(p.ports)}, nil
 }
 

@@ -18,6 +18,7 @@ var text = map[Code]string{
 	"package-changed":       "the VNF package has changed since the instance was made from it",
 	"grant-rejected":        "the grant was rejected",
 	"step-misused":          "a step was used against its rules",
+	"driver-answer":         "the answers of the infrastructure driver do not fit together",
 	"store-record-unsealed": "a stored record cannot be read: wrong key or damaged",
 	"package-not-found":     "there is no package with that VNFD",
 	"precondition":          "the instance has another version",
