@@ -12,4 +12,5 @@
 //   - The other methods can be called again and then finish what is missing: they read the state of the VIM.
 //   - A VNFC keeps its ID for life; its ResourceID changes with a heal. Host keys are stored under the ResourceID.
 //   - A resource is recorded, by name or tag, before the driver waits for it; Terminate removes exactly the recorded ones.
+//   - A step is on a VNFC of the VNF, on one whose ID Plan has announced, or on an ID that the driver declares (Operation.Declare).
 package infra

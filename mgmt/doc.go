@@ -6,7 +6,7 @@
 //	access := mgmt.Access{CP: "workerNode_CP2", Login: mgmt.Login{Username: "ubuntu", Password: password}}
 //	nodes, err := access.Nodes(op, pool, "worker")
 //	err = vnflcm.Each(ctx, 16, nodes, func(ctx context.Context, n mgmt.Node) error {
-//		return vnflcm.Do(ctx, op, "greet", n.ID, func(ctx context.Context) error {
+//		return n.Do(ctx, op, "greet", time.Minute, func(ctx context.Context) error {
 //			return n.SSH.Run(ctx, []string{"echo", "hello"}, nil, nil, nil)
 //		})
 //	})

@@ -24,8 +24,8 @@ import (
 type Step[T any] struct {
 	// Name is stored: keep it stable. Lower case letters, digits, -, _ and dots.
 	Name string
-	// On is the VNFC that the step is on, or empty. Never an index or an address. Name and On together are
-	// unique in a phase.
+	// On is the id of the VNFC that the step works on, or an id that the driver has declared (Operation.Declare), or "" for
+	// the whole VNF. Never an index or an address. Name and On together are unique in a phase.
 	On string
 	// Rev is raised when T or its meaning changes: entries of another Rev count as not done.
 	Rev int
@@ -74,7 +74,7 @@ type Interceptor func(ctx context.Context, step StepInfo, next func(context.Cont
 // *StepError. There is no undo: a closure would die with the process, so undoing is a rollback hook that
 // reads the world and the journal.
 //
-// A step within a step, a key that comes twice in a phase, and a panic are ErrProgramming.
+// A step within a step, a name or On against the rules of Step, a key that comes twice in a phase, and a panic are ErrProgramming.
 func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	var result T
 	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On, Host: op.hostOf(s.On), Attempt: op.attempt()}
@@ -84,6 +84,9 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	}
 	if op.steps == nil {
 		return fail(fmt.Errorf("%w: Plan and Validate touch nothing", ErrProgramming))
+	}
+	if err := op.checkOn(info); err != nil {
+		return fail(err)
 	}
 	if err := op.steps.enter(ctx, info); err != nil {
 		return fail(err)
@@ -109,7 +112,8 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	return result, nil
 }
 
-// Do is Run for a step without a result.
+// Do is Run for a step without a result. on is Step.On: name and on that are swapped are ErrProgramming when the step runs. For
+// machines, mgmt.Node.Do takes only the name.
 func Do(ctx context.Context, op *Operation, name, on string, do func(context.Context) error) error {
 	_, err := Run(ctx, op, Step[struct{}]{Name: name, On: on,
 		Do: func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) }})
@@ -225,6 +229,7 @@ func (op *Operation) journal(ctx context.Context, done Performed, version int64,
 type stepGuard struct {
 	mu        sync.Mutex
 	seen      map[string]bool
+	declared  []string                    // by Operation.Declare
 	mayBegin  func(context.Context) error // says why no further step may begin
 	journal   map[string]store.Record     // of the phase, when it began
 	performed *performance
@@ -234,10 +239,10 @@ var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 	if outer := stepOf(ctx); outer != nil {
-		return fmt.Errorf("%w: it runs within the step %s", ErrProgramming, outer.info.Name)
+		return fmt.Errorf("%w: it runs within the step %s, and steps are not nested", ErrProgramming, outer.info.Name)
 	}
 	if !stepName.MatchString(info.Name) {
-		return fmt.Errorf("%w: the name %q", ErrProgramming, info.Name)
+		return fmt.Errorf("%w: the name %q is not made of lower case letters, digits, -, _ and dots, with a letter or digit first", ErrProgramming, info.Name)
 	}
 	if err := ledger.Storable("id", info.Key()); err != nil { // its result could not be journaled
 		return err
@@ -251,7 +256,7 @@ func (g *stepGuard) enter(ctx context.Context, info StepInfo) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.seen[info.Key()] {
-		return fmt.Errorf("%w: the key %s comes twice in a phase", ErrProgramming, info.Key())
+		return fmt.Errorf("%w: the key %s comes twice in a phase, and a resume could not tell the two steps apart", ErrProgramming, info.Key())
 	}
 	g.seen[info.Key()] = true
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -44,6 +45,7 @@ func TestStepResultComesFromTheJournal(t *testing.T) {
 	did := 0
 	var got []joined
 	hook := func(ctx context.Context, op *vnflcm.Operation) error {
+		op.Declare("a/b c")
 		r, err := vnflcm.Run(ctx, op, vnflcm.Step[joined]{Name: "join", On: "a/b c", Do: func(context.Context) (joined, error) {
 			did++
 			return joined{"t", []string{"n"}, "lost"}, nil
@@ -182,6 +184,70 @@ func typedSecret(ctx context.Context, op *vnflcm.Operation) error {
 		return vnflcm.NewSecret("s3cret"), nil
 	}})
 	return err
+}
+
+// TestStepOn: a step is on the whole VNF, on a VNFC, or on an id that the driver has declared.
+func TestStepOn(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context) error { return nil }
+	for name, c := range map[string]struct {
+		step, on string
+		declared []string
+		want     string // rule in the error
+	}{
+		"whole VNF":         {step: "install"},
+		"VNFC":              {step: "install", on: "worker-0"},
+		"declared":          {step: "install", on: "volume-1", declared: []string{"volume-0", "volume-1"}},
+		"other declared":    {step: "install", on: "volume-2", declared: []string{"volume-0", "volume-1"}, want: `On is "volume-2", which is neither the id of a VNFC`},
+		"name of a machine": {step: "install", on: "worker0", want: `On is "worker0", which is neither the id of a VNFC`},
+		"swapped":           {step: "worker-0", on: "install", want: "name and On are swapped"},
+		"swapped, declared": {step: "volume-0", on: "install", declared: []string{"volume-0"}, want: "name and On are swapped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, nil)
+			_, err := x.inHook("", func(ctx context.Context, op *vnflcm.Operation) error {
+				op.Declare(c.declared...)
+				return vnflcm.Do(ctx, op, c.step, c.on, nothing)
+			})
+			if c.want == "" {
+				must(t, err)
+				return
+			}
+			wantIs(t, err, vnflcm.ErrProgramming)
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestDeclaredInOnePhase: a declaration ends with its phase.
+func TestDeclaredInOnePhase(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	hooks := vnflcm.Hooks{
+		vnflcm.InstantiateEnd: func(_ context.Context, op *vnflcm.Operation) error { op.Declare("volume-0"); return nil },
+		vnflcm.TerminateStart: func(ctx context.Context, op *vnflcm.Operation) error {
+			return vnflcm.Do(ctx, op, "detach", "volume-0", func(context.Context) error { return nil })
+		},
+	}
+	for name, hook := range (&cluster{world: x.world}).Hooks() {
+		if hooks[name] == nil {
+			hooks[name] = hook
+		}
+	}
+	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": hooked{hooks}}
+	x.start()
+	id := x.create()
+	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})
+	must(t, err)
+	_, err = x.Wait(t.Context(), opID)
+	must(t, err)
+	opID, err = x.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+	must(t, err)
+	_, err = x.Wait(t.Context(), opID)
+	wantIs(t, err, vnflcm.ErrProgramming)
 }
 
 func TestPlanAndValidateCannotAct(t *testing.T) {

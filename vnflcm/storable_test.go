@@ -106,6 +106,7 @@ var oddities = map[string]func(context.Context, *vnflcm.Operation, string) error
 	},
 	"long machine": func(ctx context.Context, op *vnflcm.Operation, text string) error {
 		done := false
+		op.Declare(text + strings.Repeat("y", 3000))
 		_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "odd", On: text + strings.Repeat("y", 3000), Do: func(context.Context) (string, error) {
 			done = true
 			return "", nil
@@ -116,6 +117,7 @@ var oddities = map[string]func(context.Context, *vnflcm.Operation, string) error
 		return err
 	},
 	"machine": func(ctx context.Context, op *vnflcm.Operation, text string) error {
+		op.Declare(text)
 		_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "odd", On: text, Do: func(context.Context) (string, error) { return text, nil }})
 		return err
 	},

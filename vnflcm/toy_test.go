@@ -154,6 +154,7 @@ func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 		for i := range want[vdu] {
 			v := vnflcm.VNFC{ID: fmt.Sprintf("%s-%d", vdu, i), VDU: vdu, Name: fmt.Sprintf("%s%d", vdu, i)}
 			v.ResourceID = "vm-" + v.ID + "-0"
+			op.Declare(v.ID)
 			err := c.step(ctx, op, "create", v.ID,
 				func() bool { _, there := c.find(op.InstanceID, v.ID); return there },
 				func() { c.machines[op.InstanceID] = append(c.machines[op.InstanceID], v) })
@@ -207,6 +208,9 @@ func (c *cloud) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	c.mu.Lock()
 	all := slices.Clone(c.machines[op.InstanceID])
 	c.mu.Unlock()
+	for _, v := range all {
+		op.Declare(v.ID)
+	}
 	return c.remove(ctx, op, all)
 }
 

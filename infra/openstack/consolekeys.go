@@ -76,6 +76,9 @@ func (w *work) readConsoleKeys(ctx context.Context) error {
 		_, made := known.pair(s.vdu, s.index)
 		return made || known.console[s.PhysicalID] != "" || w.isFormer(s)
 	})
+	for _, s := range list {
+		w.op.Declare(s.vnfc)
+	}
 	return vnflcm.Each(ctx, 0, list, func(ctx context.Context, s server) error {
 		return vnflcm.Do(ctx, w.op, "read-host-key", s.vnfc, func(ctx context.Context) error {
 			key, err := w.awaitConsoleKey(ctx, s)

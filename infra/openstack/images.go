@@ -55,6 +55,7 @@ func (w *work) uploadImages(ctx context.Context, current map[string]string) erro
 		return err
 	}
 	for _, u := range uploads {
+		w.op.Declare(u.ids[0])
 		for _, id := range u.ids {
 			if err := w.op.State().Put(ctx, imageKey+id, ""); err != nil { // tells Terminate to look for images
 				return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -28,7 +29,7 @@ func (g greeter) Hooks() vnflcm.Hooks {
 			return err
 		}
 		return vnflcm.Each(ctx, 0, workers, func(ctx context.Context, n mgmt.Node) error {
-			return vnflcm.Do(ctx, op, "greet", n.ID, func(ctx context.Context) error {
+			return n.Do(ctx, op, "greet", time.Minute, func(ctx context.Context) error {
 				return n.SSH.Upload(ctx, strings.NewReader("hello "+n.HostName+"\n"), sshexec.File{Path: "/etc/motd", Root: true})
 			})
 		})

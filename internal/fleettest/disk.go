@@ -89,6 +89,7 @@ func Machines(dir, instanceID string) (ids []string) {
 // make replaces a machine, in a step that takes a while.
 func (d *disk) make(ctx context.Context, op *vnflcm.Operation, v vnflcm.VNFC) error {
 	began := time.Now() // before the Manager checks the lease
+	op.Declare(v.ID)
 	return vnflcm.Do(ctx, op, "make", v.ID, func(ctx context.Context) error {
 		if err := d.log(ctx, began, vnflcm.StepInfo{OperationID: op.ID, Phase: op.Phase(), Name: "make", On: v.ID}); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package crashtest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,6 +92,7 @@ func (c *cloud) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources,
 }
 
 func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	op.Declare("web-0")
 	create := vnflcm.Step[string]{Name: "create-server", On: "web-0", Do: c.create}
 	if !c.careless {
 		create.Probe = c.find
@@ -98,7 +100,8 @@ func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 	if _, err := vnflcm.Run(ctx, op, create); err != nil {
 		return err
 	}
-	return vnflcm.Do(ctx, op, "name-server", "web-0", func(context.Context) error { return nil })
+	_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "name-server", On: "web-0", Do: func(context.Context) (string, error) { return "web", nil }})
+	return err
 }
 
 func (c *cloud) create(context.Context) (string, error) {
@@ -120,7 +123,7 @@ func (c *cloud) find(context.Context) (string, bool, error) {
 
 // start begins a process.
 func (c *cloud) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
-	config := vnflcm.Config{Store: c.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c}, KnownVIMs: vnflcm.VimConnections{{VimID: "toy", VimType: "toy"}},
+	config := vnflcm.Config{Store: c.store, Key: bytes.Repeat([]byte{1}, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c}, KnownVIMs: vnflcm.VimConnections{{VimID: "toy", VimType: "toy"}},
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil })}
 	for _, f := range change {
 		f(&config)

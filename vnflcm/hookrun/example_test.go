@@ -2,6 +2,7 @@ package hookrun_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/tosca"
@@ -18,10 +19,10 @@ func (greeter) Validate(context.Context, *vnflcm.Operation) error { return nil }
 func (greeter) Hooks() vnflcm.Hooks {
 	return vnflcm.Hooks{vnflcm.InstantiateEnd: func(ctx context.Context, op *vnflcm.Operation) error {
 		for _, v := range op.VNFCs {
-			err := vnflcm.Do(ctx, op, "greet", v.ID, func(ctx context.Context) error {
+			_, err := vnflcm.Run(ctx, op, vnflcm.Step[string]{Name: "greet", On: v.ID, Do: func(ctx context.Context) (string, error) {
 				fmt.Println("hello", v.Name)
-				return op.Publish(ctx, v, map[string]string{"greeted": v.Name})
-			})
+				return v.Name, op.Publish(ctx, v, map[string]string{"greeted": v.Name})
+			}})
 			if err != nil {
 				return err
 			}
@@ -39,7 +40,7 @@ func ExampleRunner() {
 		return
 	}
 	defer pkg.Close()
-	runner := hookrun.Runner{Store: store.NewMemory(), Key: make([]byte, 32), Driver: greeter{}}
+	runner := hookrun.Runner{Store: store.NewMemory(), Key: []byte(rand.Text()), Driver: greeter{}}
 	for range 2 {
 		result, err := runner.Run(ctx, hookrun.Call{
 			OperationID: "op-1", InstanceID: "vnf-1", Hook: vnflcm.InstantiateEnd,
