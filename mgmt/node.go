@@ -26,7 +26,7 @@ type Node struct {
 
 // Access says how a group of machines is reached: those that have the connection point CP.
 type Access struct {
-	CP    string // connection point descriptor for SSH
+	CP    string // connection point descriptor for SSH: of the VNFD, or a name that the InfraDriver adds
 	NIC   string // the one whose address the other nodes use; default CP
 	Login Login
 	// HostKeys are trusted host keys: a machine must present one of them at the first login. They take precedence over a key
@@ -40,8 +40,14 @@ type Access struct {
 }
 
 // Nodes finds the machines of the group among the VNFCs of the operation. role begins their host names.
-// They are reached through the jump host that the VIM's extra.jump_host names (CheckJumpHost), if any.
+// They are reached through the jump host that the VIM's extra.jump_host names (CheckJumpHost), if any. The list is empty if the VNF
+// has no machines of the group at present. A CP or NIC that no VDU has is misspelt: the error names the known ones.
 func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]Node, error) {
+	for _, cp := range []string{a.CP, cmp.Or(a.NIC, a.CP)} {
+		if err := op.CheckConnectionPoint(cp); err != nil {
+			return nil, fmt.Errorf("mgmt: connection point %q: %w", cp, err)
+		}
+	}
 	var nodes []Node
 	via, _, err := jumphost.Target(op.VIM, hostkeys.Of(op))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/sshexec"
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -33,12 +34,14 @@ func cp(cpd, fixed, floating string) vnflcm.ConnectionPoint {
 
 func TestAccessNodes(t *testing.T) {
 	t.Parallel()
+	flavour := &tosca.Flavour{CPs: []tosca.ConnectionPoint{{ID: "data", VDU: "worker"}, {ID: "ssh", VDU: "worker"}, {ID: "vip"}}}
 	for name, c := range map[string]struct {
-		access mgmt.Access
-		vnfcs  []vnflcm.VNFC
-		want   []string // id, host name, address, SSH address
-		dialed string
-		err    string
+		access  mgmt.Access
+		flavour *tosca.Flavour
+		vnfcs   []vnflcm.VNFC
+		want    []string // id, host name, address, SSH address
+		dialed  string
+		err     string
 	}{
 		"those with the connection point": {
 			access: mgmt.Access{CP: "ssh"},
@@ -64,10 +67,16 @@ func TestAccessNodes(t *testing.T) {
 			want:   []string{"a worker-2001-0db8-0000-0000-0000-0000-0000-0001 2001:db8::1"},
 			dialed: "[2001:db8::1]:22",
 		},
-		"none": {access: mgmt.Access{CP: "ssh"}},
+		"no machines":  {access: mgmt.Access{CP: "ssh"}, flavour: flavour},
+		"misspelt":     {access: mgmt.Access{CP: "shs"}, flavour: flavour, err: `mgmt: connection point "shs": the flavour has no such connection point; VDUs have ssh, data`},
+		"misspelt NIC": {access: mgmt.Access{CP: "ssh", NIC: "dat"}, flavour: flavour, err: `mgmt: connection point "dat": the flavour has no such connection point; VDUs have data, ssh`},
+		"missing":      {access: mgmt.Access{}, flavour: flavour, err: `mgmt: connection point "": the flavour has no such connection point; VDUs have ssh, data`},
+		"of no VDU":    {access: mgmt.Access{CP: "vip"}, flavour: flavour, err: `mgmt: connection point "vip": it is a connection point of no VDU; VDUs have ssh, data`},
+		"of the machines": {access: mgmt.Access{CP: "sssh"}, flavour: flavour, vnfcs: []vnflcm.VNFC{vnfc("a", cp("floating", "", "203.0.113.1"))},
+			err: "VDUs have ssh, data, floating"},
 		"no address": {access: mgmt.Access{CP: "ssh"}, vnfcs: []vnflcm.VNFC{vnfc("a", cp("ssh", "", ""))},
 			err: "VNFC a (a) has no address at connection point ssh"},
-		"no NIC": {access: mgmt.Access{CP: "ssh", NIC: "data"}, vnfcs: []vnflcm.VNFC{vnfc("a", cp("ssh", "10.0.0.1", ""))},
+		"no NIC": {flavour: flavour, access: mgmt.Access{CP: "ssh", NIC: "data"}, vnfcs: []vnflcm.VNFC{vnfc("a", cp("ssh", "10.0.0.1", ""))},
 			err: "VNFC a (a) has no address at connection point data"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +89,7 @@ func TestAccessNodes(t *testing.T) {
 			}})
 			defer func() { _ = pool.Close() }()
 			c.access.Login = mgmt.Login{Username: "ubuntu", Password: vnflcm.NewSecret("hunter2")}
-			list, err := c.access.Nodes(&vnflcm.Operation{OperationData: vnflcm.OperationData{Resources: vnflcm.Resources{VNFCs: c.vnfcs}}}, pool, "worker")
+			list, err := c.access.Nodes(&vnflcm.Operation{OperationData: vnflcm.OperationData{Flavour: c.flavour, Resources: vnflcm.Resources{VNFCs: c.vnfcs}}}, pool, "worker")
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("the error is %v", err)

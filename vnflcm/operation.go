@@ -155,42 +155,6 @@ func (op *Operation) Warn(ctx context.Context, message string) {
 	op.warnings.add(message)
 }
 
-// VDUOf returns the VDU whose machines have a connection point: a connection point of the VNFD, of the machines, or one
-// that a ConnectionPointNamer adds. It returns "" if no VDU has the connection point, and if the templates of the package
-// cannot be read, which Plan reports.
-func (op *Operation) VDUOf(cp string) string {
-	if vdu, ok := op.vduOf(cp); ok {
-		return vdu
-	}
-	for _, v := range op.VNFCs {
-		if _, has := v.CP(cp); has {
-			return v.VDU
-		}
-	}
-	namer, able := op.infra.(ConnectionPointNamer)
-	if !able {
-		return ""
-	}
-	added, err := namer.ConnectionPoints(op)
-	if err != nil {
-		return ""
-	}
-	vdu, _ := op.vduOf(added[cp])
-	return vdu
-}
-
-// vduOf looks a connection point up in the VNFD.
-func (op *Operation) vduOf(cp string) (vdu string, ok bool) {
-	if op.Flavour == nil {
-		return "", false
-	}
-	i := slices.IndexFunc(op.Flavour.CPs, func(known tosca.ConnectionPoint) bool { return known.ID == cp })
-	if i < 0 {
-		return "", false
-	}
-	return op.Flavour.CPs[i].VDU, true
-}
-
 // Instance returns the VNF instance as the phase finds it, with the Resources of op. The credentials of its VIM connections are
 // secrets: RevealJSON shows them, json.Marshal does not. In a hook that package hookrun runs it has the VIM, but neither names nor
 // attributes that the caller keeps.

@@ -1,9 +1,16 @@
 package problem
 
+import (
+	"cmp"
+	"slices"
+)
+
+// Bounds of what is compared: bytes of a name, and names of a list.
+const longest, most = 80, 500
+
 // Nearest returns the name in among that is most similar to a misspelt name, "" if none is similar. It returns "" for a
 // name of more than 80 bytes, and for a list of more than 500 names.
 func Nearest(name string, among []string) string {
-	const longest, most = 80, 500
 	if len(name) > longest || len(among) > most {
 		return ""
 	}
@@ -17,6 +24,24 @@ func Nearest(name string, among []string) string {
 		}
 	}
 	return best
+}
+
+// NearestFirst returns the names sorted by their similarity to a misspelt name, the most similar first. Names with more than 80 bytes come
+// last. If name is longer, or there are more than 500 names, the order is alphabetical.
+func NearestFirst(name string, among []string) []string {
+	out := slices.Sorted(slices.Values(among))
+	if len(name) > longest || len(among) > most {
+		return out
+	}
+	distances := make(map[string]int, len(out))
+	for _, candidate := range out {
+		distances[candidate] = 2 * longest
+		if len(candidate) <= longest {
+			distances[candidate] = levenshtein(name, candidate)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	return out
 }
 
 // levenshtein returns the number of bytes to insert, remove, replace, or swap with the next byte.
