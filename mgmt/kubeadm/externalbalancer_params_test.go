@@ -25,8 +25,8 @@ func TestBalancerFaults(t *testing.T) {
 			"external_lb_param.ssh_cp_name: is required", "external_lb_param.ssh_password: is required, unless there is a ssh_private_key",
 			"external_lb_param.ssh_username: is required"}},
 		"connection points": {`{"external_lb_param":{"ssh_cp_name":"CP8","nic_cp_name":"CP9"}}`, []string{
-			`external_lb_param.nic_cp_name: "CP9": the flavour has no such connection point`,
-			`external_lb_param.ssh_cp_name: "CP8": the flavour has no such connection point`}},
+			`external_lb_param.nic_cp_name: "CP9": the flavour has no such connection point; VDUs have externalLB_CP1, externalLB_CP2, masterNode_CP1, workerNode_CP2`,
+			`external_lb_param.ssh_cp_name: "CP8": the flavour has no such connection point; VDUs have externalLB_CP1, externalLB_CP2, masterNode_CP1, workerNode_CP2`}},
 		"NIC of a worker": {`{"external_lb_param":{"nic_cp_name":"workerNode_CP2"}}`, []string{
 			`external_lb_param.nic_cp_name: "workerNode_CP2": is of VDU workerNode, but ssh_cp_name is of VDU externalLB`}},
 		"a control-plane node": {`{"external_lb_param":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null}}`, []string{

@@ -29,8 +29,8 @@ var parameterFaults = []struct {
 	{"no password", `{"worker_node":{"password":""}}`, []string{"worker_node.password: is required, unless there is a private_key"}},
 	{"no API connection point", `{"master_node":{"cluster_cp_name":null}}`, []string{"master_node.cluster_cp_name: is required"}},
 	{"no workers", `{"worker_node":null}`, []string{"worker_node.password: is required, unless there is a private_key", "worker_node.ssh_cp_name: is required", "worker_node.username: is required"}},
-	{"unknown connection point", `{"worker_node":{"ssh_cp_name":"CP9"}}`, []string{`worker_node.ssh_cp_name: "CP9": the flavour has no such connection point`}},
-	{"unknown NIC", `{"worker_node":{"nic_cp_name":"CP9"}}`, []string{`worker_node.nic_cp_name: "CP9": the flavour has no such connection point`}},
+	{"unknown connection point", `{"worker_node":{"ssh_cp_name":"CP9"}}`, []string{`worker_node.ssh_cp_name: "CP9": the flavour has no such connection point; VDUs have masterNode_CP1, workerNode_CP2`}},
+	{"unknown NIC", `{"worker_node":{"nic_cp_name":"CP9"}}`, []string{`worker_node.nic_cp_name: "CP9": the flavour has no such connection point; VDUs have masterNode_CP1, workerNode_CP2`}},
 	{"NIC of another machine", `{"worker_node":{"nic_cp_name":"masterNode_CP1"}}`, []string{
 		`worker_node.nic_cp_name: "masterNode_CP1": is of VDU masterNode, but ssh_cp_name is of VDU workerNode`}},
 	{"workers that are masters", `{"worker_node":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null,"aspect_id":null}}`, []string{
@@ -227,16 +227,16 @@ func TestSpecificationRequests(t *testing.T) {
 		},
 		// The request is for a package with other names, so the sample package lacks them.
 		"instantiate_cluster_with_helm.json": {
-			`master_node.ssh_cp_name: "CP1": the flavour has no such connection point`,
+			`master_node.ssh_cp_name: "CP1": the flavour has no such connection point; VDUs have masterNode_CP1, workerNode_CP2`,
 			notPort, "proxy.https_proxy: the port is not a number",
 			`script_path: "Scripts/install_k8s_ha.sh": the package has no such file`,
-			`worker_node.ssh_cp_name: "CP2": the flavour has no such connection point`,
+			`worker_node.ssh_cp_name: "CP2": the flavour has no such connection point; VDUs have workerNode_CP2, masterNode_CP1`,
 		},
 		// The request is for the kubespray driver. Its attributes are unknown here, which is a warning, except for
 		// external_lb_param.
 		"instantiate_kubespray_cluster.json": {
 			`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
-			`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
+			`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point; VDUs have masterNode_CP1, workerNode_CP2`,
 			notPort, "proxy.https_proxy: the port is not a number",
 		},
 		// The request is for another driver, so all required attributes are missing.

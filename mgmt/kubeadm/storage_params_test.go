@@ -54,7 +54,7 @@ var storageFaults = []struct {
 		{"pv_manifest_file_path":"Files/two.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/kubernetes/cni.yaml","nfs_server_cp":"storage_CP"},
 		{"pv_manifest_file_path":"Files/role.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/name.yaml","nfs_server_cp":"storage_CP"},
 		{"pv_manifest_file_path":"Files/large.yaml","nfs_server_cp":"storage_CP"},{"pv_manifest_file_path":"Files/keys.yaml","nfs_server_cp":"storage_CP"}]}`, []string{
-		`pv_registration_params[0].nfs_server_cp: "CP9": the flavour has no such connection point`,
+		`pv_registration_params[0].nfs_server_cp: "CP9": the flavour has no such connection point; VDUs have storage_CP, masterNode_CP1, workerNode_CP2`,
 		`pv_registration_params[0].pv_manifest_file_path: "Files/none.yaml": the package has no such file`,
 		`pv_registration_params[10].pv_manifest_file_path: "Files/large.yaml": is larger than 1048576 bytes`,
 		`pv_registration_params[11].pv_manifest_file_path: "Files/keys.yaml": has keys or values that JSON does not know`,

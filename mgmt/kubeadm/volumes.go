@@ -44,12 +44,11 @@ func (c *checker) manifests(p *clusterParam) {
 	names := map[string]int{}
 	for i, v := range p.Volumes {
 		at := fmt.Sprintf("%s[%d]", volumesParam, i)
+		c.CP(at+".nfs_server_cp", v.ServerCP)
 		switch of := c.Op.VDUOf(v.ServerCP); {
 		case v.ServerCP == "":
 			c.Fault(at+".nfs_server_cp", "", "is required")
-		case of == "":
-			c.Fault(at+".nfs_server_cp", v.ServerCP, "the flavour has no such connection point")
-		case vdu != "" && of != vdu:
+		case of != "" && vdu != "" && of != vdu:
 			c.Fault(at+".nfs_server_cp", v.ServerCP, fmt.Sprintf("is of VDU %s, but the storage server is of VDU %s", of, vdu))
 		}
 		at += ".pv_manifest_file_path"

@@ -26,8 +26,8 @@ var parameterFaults = []struct {
 		"master_node.password: is required, unless there is a private_key", "master_node.ssh_cp_name: is required", "master_node.username: is required",
 		"worker_node.password: is required, unless there is a private_key", "worker_node.ssh_cp_name: is required", "worker_node.username: is required"}},
 	{"unknown connection points", `{"master_node":{"cluster_cp_name":"CP7"},"worker_node":{"ssh_cp_name":"CP8","nic_cp_name":"CP9"}}`, []string{
-		`master_node.cluster_cp_name: "CP7": the flavour has no such connection point`,
-		`worker_node.nic_cp_name: "CP9": the flavour has no such connection point`, `worker_node.ssh_cp_name: "CP8": the flavour has no such connection point`}},
+		`master_node.cluster_cp_name: "CP7": the flavour has no such connection point; VDUs have externalLB_CP1, externalLB_CP2, masterNode_CP1, workerNode_CP2`,
+		`worker_node.nic_cp_name: "CP9": the flavour has no such connection point; VDUs have externalLB_CP1, externalLB_CP2, masterNode_CP1, workerNode_CP2`, `worker_node.ssh_cp_name: "CP8": the flavour has no such connection point; VDUs have externalLB_CP1, externalLB_CP2, masterNode_CP1, workerNode_CP2`}},
 	{"workers that are masters", `{"worker_node":{"ssh_cp_name":"masterNode_CP1","nic_cp_name":null,"aspect_id":null}}`, []string{
 		`worker_node.ssh_cp_name: "masterNode_CP1": is of VDU masterNode, whose machines are control-plane nodes`}},
 	{"VDU without the connection point", `{"worker_node":{"vdu_id":"masterNode"}}`, []string{
@@ -149,7 +149,7 @@ func TestSpecificationRequest(t *testing.T) {
 	want := []string{"ansible.ip_address: the address is not allowed: 0.0.0.0 belongs to this machine, to its links or to a metadata service",
 		"ansible.kubespray_root_path: is required",
 		`external_lb_param.script_path: "./Scripts/ExternalLB_installation.sh": the package has no such file`,
-		`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point`,
+		`external_lb_param.ssh_cp_name: "externalLB_instance": the flavour has no such connection point; VDUs have externalLB_CP1, externalLB_CP2, masterNode_CP1, workerNode_CP2`,
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: the port is not a number"}
 	if diff := cmp.Diff(clustertest.Under(param, want), mgmttest.Faults(err)); diff != "" {
 		t.Error(diff)

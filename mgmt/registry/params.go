@@ -143,11 +143,10 @@ var hostNameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-
 
 func (c *checker) login(p *installParam) {
 	c.faults = append(c.faults, mgmt.Login(p.SSH).Validate("ssh_"), p.HostKeys.Validate("ssh_host_keys"))
-	switch {
-	case p.SSHCPName == "":
+	if p.SSHCPName == "" {
 		c.fault("ssh_cp_name", "", "is required")
-	case c.op.VDUOf(p.SSHCPName) == "":
-		c.fault("ssh_cp_name", p.SSHCPName, "the flavour has no such connection point")
+	} else if err := c.op.CheckConnectionPoint(p.SSHCPName); err != nil {
+		c.fault("ssh_cp_name", p.SSHCPName, err.Error())
 	}
 }
 

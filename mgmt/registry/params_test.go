@@ -44,7 +44,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"nothing": {`null`, []string{"ssh_cp_name: is required", "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
 		"login": {`{"ssh_cp_name":"CP9","ssh_username":"","ssh_password":""}`, []string{
-			`ssh_cp_name: "CP9": the flavour has no such connection point`, "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
+			`ssh_cp_name: "CP9": the flavour has no such connection point; VDUs have CP1`, "ssh_password: is required, unless there is a ssh_private_key", "ssh_username: is required"}},
 		"host keys": {`{"ssh_host_keys":["canary"]}`, []string{"ssh_host_keys[0]: must be one public key in authorized_keys form, such as the line in /etc/ssh/ssh_host_ed25519_key.pub"}},
 		"image": {`{"image":"Registry:latest","image_path":"Files/none.tar"}`, []string{
 			`image: "Registry:latest": must be the name of an image, such as registry:2`, `image_path: "Files/none.tar": the package has no such file`}},

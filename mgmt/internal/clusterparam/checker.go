@@ -57,10 +57,13 @@ func (c *Checker) Workers(controlPlaneCP, workerCP string) {
 	}
 }
 
-// CP checks that the VNF has machines with this connection point. "" is accepted.
+// CP checks that a VDU of the flavour has this connection point. "" is accepted.
 func (c *Checker) CP(path, cp string) {
-	if cp != "" && c.Op.VDUOf(cp) == "" {
-		c.Fault(path, cp, "the flavour has no such connection point")
+	if cp == "" {
+		return
+	}
+	if err := c.Op.CheckConnectionPoint(cp); err != nil {
+		c.Fault(path, cp, err.Error())
 	}
 }
 
