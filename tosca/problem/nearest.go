@@ -3,16 +3,23 @@ package problem
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Bounds of what is compared: bytes of a name, and names of a list.
 const longest, most = 80, 500
 
-// Nearest returns the name in among that is most similar to a misspelt name, "" if none is similar. It returns "" for a
-// name of more than 80 bytes, and for a list of more than 500 names.
+// Nearest returns the name in among that is most similar to a misspelt name, "" if none is similar. A name that differs only in upper and
+// lower case is the most similar one; of equally similar names Nearest returns the first. It returns "" for a name of more than 80 bytes,
+// and for a list of more than 500 names.
 func Nearest(name string, among []string) string {
 	if len(name) > longest || len(among) > most {
 		return ""
+	}
+	for _, candidate := range among {
+		if strings.EqualFold(candidate, name) && candidate != name {
+			return candidate
+		}
 	}
 	best, distance := "", max(1, len(name)/3)+1
 	for _, candidate := range among {

@@ -31,3 +31,19 @@ func TestNearestFirst(t *testing.T) {
 		})
 	}
 }
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"aspectId", "numberOfSteps", "type"}
+	for name, want := range map[string]string{"numberofsteps": "numberOfSteps", "NUMBEROFSTEPS": "numberOfSteps", "number_of_steps": "numberOfSteps", "aspctId": "aspectId",
+		"tpye": "type", "typ": "type", "type": "", "cause": "", "": "", strings.Repeat("aspectId", 11): ""} {
+		if got := problem.Nearest(name, known); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	for range 10 {
+		if got := problem.Nearest("vnfIs", []string{"vnfIa", "vnfIb"}); got != "vnfIa" {
+			t.Errorf("of equally similar names the first is wanted, not %q", got)
+		}
+	}
+}
