@@ -15,48 +15,36 @@ import (
 )
 
 // DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
-// Params.Decode: it reports all faults at once, and unknown attributes by name. It refuses *** as any value: a client
-// that writes back a masked document would destroy the masked values. It refuses half of a surrogate pair, such as "\ud800",
-// in any text: encoding/json would read another character.
+// Params.Decode: it reports all faults at once. It refuses *** as any value: a client that writes back a masked document would
+// destroy the masked values. It refuses half of a surrogate pair, such as "\ud800", in any text: encoding/json would read another
+// character.
 //
-// Requests to heal, to scale (also to a level) and to terminate are read strictly: an unknown attribute outside of
-// additionalParams is a fault, and so is a vnfcInstanceId that is null or empty, or an item of scaleInfo without a
-// level. If they were ignored, the operation would change more of the VNF than requested.
-func DecodeRequest(data []byte, into any) (unknown []string, err error) {
-	unknown, err = decodeAttributes(data, into, true)
-	err = errors.Join(err, checkSurrogates(data))
-	request, isStrict := into.(strict)
-	if !isStrict {
-		return unknown, err
+// Each of the warnings names an attribute without effect and the reason, in the order of the paths: the attribute is unknown, with the
+// nearest known name, or it is one of the standards (SOL003 v2.4.1 to v5.1.1, OpenStack Tacker) that vnfkit does not use.
+//
+// Requests to heal, to scale (also to a level), to terminate and to change the external connectivity are read strictly: an unknown
+// attribute outside of additionalParams, at any depth, is a fault, and so is a vnfcInstanceId that is null or empty, or an item of
+// scaleInfo without a level. If they were ignored, the operation would change more of the VNF than requested.
+func DecodeRequest(data []byte, into any) (warnings []string, err error) {
+	ignored, err := decodeAttributes(data, into, true)
+	faults := []error{err, checkSurrogates(data)}
+	isStrict := dataTypeOf(reflect.TypeOf(into).Elem()).strict
+	for _, a := range ignored {
+		if isStrict && !a.standard {
+			faults = append(faults, a.fault())
+		} else {
+			warnings = append(warnings, a.warning())
+		}
 	}
-	faults := []error{err}
-	unknown = slices.DeleteFunc(unknown, func(name string) bool {
-		faults = append(faults, misspelt(name, reflect.TypeOf(into).Elem()))
-		return true
-	})
-	return unknown, errors.Join(errors.Join(faults...), request.strict(data))
+	if request, ok := into.(documentChecker); ok {
+		faults = append(faults, request.checkDocument(data))
+	}
+	return warnings, errors.Join(faults...)
 }
 
 const vnfcAttribute = "vnfcInstanceId"
 
 var errNoVNFC = &ParamError{Path: vnfcAttribute, Reason: "names no VNFC: leave the attribute out to heal the whole VNF"}
-
-// misspelt is the fault of an unknown attribute of a request.
-func misspelt(name string, request reflect.Type) error {
-	reason := "is no attribute of this request"
-	names, last := jsonFields(request), name
-	list, item, _ := strings.Cut(name, "[")
-	if index, known := names[list]; known {
-		if t := request.FieldByIndex(index).Type; t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
-			names = jsonFields(t.Elem())
-			_, last, _ = strings.Cut(item, "].")
-		}
-	}
-	if meant := problem.Nearest(last, sortedKeys(names)); meant != "" {
-		reason += fmt.Sprintf("; did you mean %q?", meant)
-	}
-	return &ParamError{Path: name, Reason: reason}
-}
 
 // hasAttribute reports whether a JSON object has an attribute, be it null.
 func hasAttribute(data []byte, name string) bool {
@@ -68,7 +56,8 @@ func hasAttribute(data []byte, name string) bool {
 	return there
 }
 
-func decodeAttributes(data []byte, into any, refuseMasked bool) ([]string, error) {
+// decodeAttributes returns the attributes without effect in the order of their paths.
+func decodeAttributes(data []byte, into any, refuseMasked bool) ([]ignoredAttribute, error) {
 	var tree any
 	if err := decodeUseNumber(data, &tree); err != nil {
 		return nil, &ParamError{Path: wholeDocument, Reason: "is not JSON: " + err.Error()}
@@ -78,8 +67,8 @@ func decodeAttributes(data []byte, into any, refuseMasked bool) ([]string, error
 	}
 	d := attributeDecoder{refuseMasked: refuseMasked}
 	d.value("", tree, reflect.ValueOf(into).Elem())
-	slices.Sort(d.unknown)
-	return d.unknown, errors.Join(d.faults...)
+	slices.SortFunc(d.ignored, func(a, b ignoredAttribute) int { return strings.Compare(a.path, b.path) })
+	return d.ignored, errors.Join(d.faults...)
 }
 
 // checkParams finds every *** and every half of a surrogate pair in a request.
@@ -105,7 +94,7 @@ const wholeDocument = "(document)"
 // knows no paths; users of a VNFM want every fault, by name.
 type attributeDecoder struct {
 	faults       []error
-	unknown      []string
+	ignored      []ignoredAttribute
 	refuseMasked bool
 }
 
@@ -210,14 +199,21 @@ func (d *attributeDecoder) object(path string, tree any, v reflect.Value) {
 		d.fault(path, tree, v, "must be an object")
 		return
 	}
-	fields := jsonFields(v.Type())
+	fields, kind := jsonFields(v.Type()), dataTypeOf(v.Type())
 	for _, key := range sortedKeys(object) {
 		at, child := join(path, key), object[key]
-		if index, known := fields[key]; known {
+		index, known := fields[key]
+		if known {
 			d.value(at, child, v.FieldByIndex(index))
 		} else {
-			d.unknown = append(d.unknown, at)
 			d.findMasked(at, child)
+		}
+		switch isIdle := slices.Contains(kind.idle, key); {
+		case isIdle && (child == nil || child == ""), known && !isIdle:
+		case isIdle, slices.Contains(kind.ignored, key):
+			d.ignored = append(d.ignored, ignoredAttribute{path: at, standard: true})
+		default:
+			d.ignored = append(d.ignored, ignoredAttribute{path: at, nearest: problem.Nearest(key, sortedKeys(fields))})
 		}
 	}
 }

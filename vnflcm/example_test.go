@@ -233,19 +233,19 @@ func (c *memoryCloud) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm
 	return vnflcm.Resources{VNFCs: slices.Clone(c.machines[op.InstanceID])}, nil
 }
 
-// DecodeRequest reports all faults with their paths. It returns unknown attributes for a warning.
+// DecodeRequest reports all faults with their paths. It returns a warning for each attribute without effect.
 func ExampleDecodeRequest() {
 	var request vnflcm.InstantiateVnfRequest
-	unknown, err := vnflcm.DecodeRequest([]byte(`{
+	warnings, err := vnflcm.DecodeRequest([]byte(`{
 		"flavourId": {},
 		"instantiationLevel": "large",
 		"vimConnectionInfo": {"vim1": {"vimType": "openstack", "accessInfo": "***"}}
 	}`), &request)
-	fmt.Println("unknown:", unknown)
+	fmt.Println("warnings:", warnings)
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, vnflcm.ErrInvalidRequest))
 	// Output:
-	// unknown: [instantiationLevel]
+	// warnings: [instantiationLevel: is no attribute of this request; did you mean "instantiationLevelId"?]
 	// flavourId: must be a string
 	// vimConnectionInfo[0].accessInfo: this value was masked when it was written and cannot be read back
 	// true

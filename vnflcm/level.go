@@ -38,8 +38,8 @@ func (m *Manager) ScaleToLevel(ctx context.Context, instanceID string, req Scale
 	return m.begin(ctx, instanceID, OpScaleToLevel, req, nil)
 }
 
-// strict refuses list items without a scale level: read as level 0, they would remove VNFCs.
-func (*ScaleVnfToLevelRequest) strict(document []byte) error {
+// checkDocument refuses list items without a scale level: read as level 0, they would remove VNFCs.
+func (*ScaleVnfToLevelRequest) checkDocument(document []byte) error {
 	var given struct {
 		ScaleInfo any `json:"scaleInfo"`
 	}

@@ -67,7 +67,11 @@ func (p Params) Equal(other Params) bool {
 // clear (booleans and numbers may be strings, a single element may stand for a list) and reports every fault at once as
 // *ParamError, joined. unknown names the attributes that into does not have: callers log them as a warning.
 func (p Params) Decode(into any) (unknown []string, err error) {
-	return decodeAttributes(p.Reveal(), into, false)
+	ignored, err := decodeAttributes(p.Reveal(), into, false)
+	for _, a := range ignored {
+		unknown = append(unknown, a.path)
+	}
+	return unknown, err
 }
 
 // Merge returns p with over on top, as a JSON merge patch (RFC 7396): objects are merged, null removes.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -50,13 +52,38 @@ func (m *Manager) Heal(ctx context.Context, instanceID string, req HealVnfReques
 	return m.begin(ctx, instanceID, OpHeal, req, nil)
 }
 
-// check refuses a list without VNFCs: without a list the whole VNF is healed.
+// check refuses a list without VNFCs, and parameters that are likely to be meant to heal less than the whole VNF: without a list
+// the whole VNF is healed.
 func (r HealVnfRequest) check() error {
-	if r.VnfcInstanceID != nil && len(r.VnfcInstanceID) == 0 {
-		return errNoVNFC
+	if r.VnfcInstanceID != nil {
+		if len(r.VnfcInstanceID) == 0 {
+			return errNoVNFC
+		}
+		return nil
 	}
-	return nil
+	var given map[string]any
+	if err := decodeUseNumber(r.AdditionalParams.Reveal(), &given); err != nil {
+		return err
+	}
+	var faults []error
+	for _, name := range sortedKeys(given) {
+		at := "additionalParams." + name
+		_, notBool := strconv.ParseBool(fmt.Sprint(given[name]))
+		_, hasAll := given[allParameter]
+		switch {
+		case name == vnfcAttribute:
+			faults = append(faults, &ParamError{Path: at, Reason: "has no effect there: give it beside additionalParams"})
+		case problem.Nearest(name, []string{vnfcAttribute}) != "":
+			faults = append(faults, &ParamError{Path: at, Reason: fmt.Sprintf("did you mean %q, which is given beside additionalParams?", vnfcAttribute)})
+		case notBool == nil && !hasAll && problem.Nearest(name, []string{allParameter}) != "":
+			faults = append(faults, &ParamError{Path: at, Reason: fmt.Sprintf("did you mean %q?", allParameter)})
+		}
+	}
+	return errors.Join(faults...)
 }
+
+// allParameter is the parameter of Tacker that says how the whole VNF is healed.
+const allParameter = "all"
 
 // Terminate starts the termination of a VNF instance (SOL003 v2.6.1 5.4.8). If VNF instances are on a cluster that the VNF has become
 // (Operation.RegisterVIM), a graceful termination is refused unless additionalParams.with_cnfs is true: they end with the cluster.

@@ -56,21 +56,17 @@ type HealVnfRequest struct {
 	AdditionalParams Params   `json:"additionalParams,omitzero"`
 }
 
-// strict requests destroy something: a misspelt attribute must not be passed over.
-type strict interface {
-	// strict finds faults that only the document shows, such as an attribute that is null.
-	strict(document []byte) error
+// documentChecker is a request with faults that only the document shows, such as an attribute that is null.
+type documentChecker interface {
+	checkDocument(document []byte) error
 }
 
-func (r *HealVnfRequest) strict(document []byte) error {
+func (r *HealVnfRequest) checkDocument(document []byte) error {
 	if len(r.VnfcInstanceID) == 0 && hasAttribute(document, vnfcAttribute) {
 		return errNoVNFC
 	}
-	return nil
+	return r.check()
 }
-
-func (*ScaleVnfRequest) strict([]byte) error     { return nil }
-func (*TerminateVnfRequest) strict([]byte) error { return nil }
 
 // TerminationType of a TerminateVnfRequest.
 type TerminationType string

@@ -9,20 +9,35 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// TestTyposAreRefused checks that a misspelt attribute does not extend a request to the whole VNF.
+// TestTyposAreRefused checks that a misspelt attribute does not extend a request to more than the client meant, at any depth.
 func TestTyposAreRefused(t *testing.T) {
 	t.Parallel()
+	const beside = ", which is given beside additionalParams?"
 	for body, want := range map[string]struct {
 		into  any
 		fault string
 	}{
 		`{"vnfcInstanceIds":["w1"]}`:                                        {&vnflcm.HealVnfRequest{}, `vnfcInstanceIds: is no attribute of this request; did you mean "vnfcInstanceId"?`},
+		`{"VNFCINSTANCEID":["w1"]}`:                                         {&vnflcm.HealVnfRequest{}, `VNFCINSTANCEID: is no attribute of this request; did you mean "vnfcInstanceId"?`},
+		`{"vnfc_instance_id":["w1"]}`:                                       {&vnflcm.HealVnfRequest{}, `vnfc_instance_id: is no attribute of this request; did you mean "vnfcInstanceId"?`},
 		`{"nodes":["w1"]}`:                                                  {&vnflcm.HealVnfRequest{}, `nodes: is no attribute of this request`},
 		`{"vnfcInstanceId":[]}`:                                             {&vnflcm.HealVnfRequest{}, `vnfcInstanceId: names no VNFC: leave the attribute out to heal the whole VNF`},
 		`{"vnfcInstanceId":null}`:                                           {&vnflcm.HealVnfRequest{}, `vnfcInstanceId: names no VNFC: leave the attribute out to heal the whole VNF`},
 		`{"type":"SCALE_IN","aspectId":"a","numberofSteps":1}`:              {&vnflcm.ScaleVnfRequest{}, `numberofSteps: is no attribute of this request; did you mean "numberOfSteps"?`},
+		`{"scaleInfo":[{"aspectId":"a","scaleLevel":1,"vnfdid":"v"}]}`:      {&vnflcm.ScaleVnfToLevelRequest{}, `scaleInfo[0].vnfdid: is no attribute of this request; did you mean "vnfdId"?`},
 		`{"terminationType":"GRACEFUL","gracefulTerminationTimeouts":"60"}`: {&vnflcm.TerminateVnfRequest{}, `gracefulTerminationTimeouts: is no attribute of this request; did you mean "gracefulTerminationTimeout"?`},
+		`{"extVirtualLinks":[{"id":"l","extCps":[{"cpdId":"c","cpConfig":{"a":{"linkportId":"p"}}}]}]}`: {&vnflcm.ChangeExtVnfConnectivityRequest{},
+			`extVirtualLinks[0].extCps[0].cpConfig[0].linkportId: is no attribute of this request; did you mean "linkPortId"?`},
+		`{"vimConnectionInfo":{"v":{"vimid":"x"}}}`: {&vnflcm.ChangeExtVnfConnectivityRequest{}, `vimConnectionInfo[0].vimid: is no attribute of this request; did you mean "vimId"?`},
+
+		`{"additionalParams":{"vnfcInstanceId":["w1"]}}`:  {&vnflcm.HealVnfRequest{}, `additionalParams.vnfcInstanceId: has no effect there: give it beside additionalParams`},
+		`{"additionalParams":{"vnfcInstanceIds":["w1"]}}`: {&vnflcm.HealVnfRequest{}, `additionalParams.vnfcInstanceIds: did you mean "vnfcInstanceId"` + beside},
+		`{"additionalParams":{"al":false}}`:               {&vnflcm.HealVnfRequest{}, `additionalParams.al: did you mean "all"?`},
+		`{"additionalParams":{"ALL":"false"}}`:            {&vnflcm.HealVnfRequest{}, `additionalParams.ALL: did you mean "all"?`},
+
 		`{}`: {&vnflcm.HealVnfRequest{}, ""},
+		`{"additionalParams":{"all":false,"ball":true}}`:             {&vnflcm.HealVnfRequest{}, ""},
+		`{"additionalParams":{"call":"me","k8s":{"al":true}}}`:       {&vnflcm.HealVnfRequest{}, ""},
 		`{"vnfcInstanceId":["w1"],"additionalParams":{"alll":true}}`: {&vnflcm.HealVnfRequest{}, ""},
 		`{"flavourId":"f","flavorId":"f"}`:                           {&vnflcm.InstantiateVnfRequest{}, ""},
 	} {
@@ -38,7 +53,32 @@ func TestTyposAreRefused(t *testing.T) {
 	}
 }
 
-// TestEmptyHealIsRefused checks for callers in Go that an empty list does not mean the whole VNF.
+// TestStandardAttributesAreAccepted checks that strict requests are not refused for attributes of later versions of SOL003 and of Tacker.
+// Each attribute without effect is named.
+func TestStandardAttributesAreAccepted(t *testing.T) {
+	t.Parallel()
+	const body = `{"extVirtualLinks":[{"id":"l","vimConnectionId":"v","resourceProviderId":"p","resourceId":"n","extNetAttDefResourceData":[{"netAttDefResourceId":"a"}],
+		"extCps":[{"cpdId":"c","cpConfig":{"a":{"parentCpConfigId":"x","linkPortId":"p","createExtLinkPort":true,"netAttDefResourceId":["a"],"cpProtocolData":[
+			{"layerProtocol":"IP_OVER_ETHERNET","virtualCpAddress":{"type":"IPV4"},"ipOverEthernet":{"segmentationId":"7","segmentationType":"VLAN"}}]}}}],
+		"extLinkPorts":[{"id":"p","trunkResourceId":"t","resourceHandle":{"resourceId":"r","vimLevelResourceType":"LINKPORT","containerNamespace":"n",
+			"vimLevelAdditionalResourceInfo":{"hostName":"h"}}}]}],
+		"vimConnectionInfo":[{"id":"v","vimType":"t","vimConnectionId":"of Tacker's sample"}]}`
+	warnings, err := vnflcm.DecodeRequest([]byte(body), &vnflcm.ChangeExtVnfConnectivityRequest{})
+	must(t, err)
+	var want []string
+	for _, path := range []string{"extCps[0].cpConfig[0].cpProtocolData[0].ipOverEthernet.segmentationId", "extCps[0].cpConfig[0].cpProtocolData[0].ipOverEthernet.segmentationType",
+		"extCps[0].cpConfig[0].cpProtocolData[0].virtualCpAddress", "extCps[0].cpConfig[0].createExtLinkPort", "extCps[0].cpConfig[0].netAttDefResourceId",
+		"extCps[0].cpConfig[0].parentCpConfigId", "extLinkPorts[0].resourceHandle.containerNamespace", "extLinkPorts[0].resourceHandle.vimLevelAdditionalResourceInfo",
+		"extLinkPorts[0].trunkResourceId", "extNetAttDefResourceData", "vimConnectionId"} {
+		want = append(want, "extVirtualLinks[0]."+path+": has no effect in vnfkit")
+	}
+	want = append(want, "vimConnectionInfo[0].vimConnectionId: has no effect in vnfkit")
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestEmptyHealIsRefused checks for callers in Go that neither an empty list nor a list in the wrong place means the whole VNF.
 func TestEmptyHealIsRefused(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -49,6 +89,8 @@ func TestEmptyHealIsRefused(t *testing.T) {
 		_, err := x.Heal(t.Context(), id, req)
 		wantFaults(t, err, "vnfcInstanceId")
 	}
+	_, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: params(t, `{"vnfcInstanceId":["w1"]}`)})
+	wantFaults(t, err, "additionalParams.vnfcInstanceId")
 	opID, err := x.Heal(t.Context(), id, vnflcm.HealVnfRequest{})
 	x.wait(opID, err, vnflcm.Completed)
 }

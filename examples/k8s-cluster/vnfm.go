@@ -85,12 +85,12 @@ func decodeFile(name string, into any) error {
 	if err != nil {
 		return err
 	}
-	unknown, err := vnflcm.DecodeRequest(data, into)
+	warnings, err := vnflcm.DecodeRequest(data, into)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if len(unknown) > 0 {
-		fmt.Fprintf(os.Stderr, "attributes of %s that are not known and have no effect: %q\n", name, unknown)
+	if len(warnings) > 0 {
+		fmt.Fprintf(os.Stderr, "attributes of %s without effect: %q\n", name, warnings)
 	}
 	return nil
 }

@@ -76,12 +76,12 @@ func (o options) readRequest(screen *progress.Screen) (request vnflcm.Instantiat
 	if err != nil {
 		return request, err
 	}
-	unknown, err := vnflcm.DecodeRequest(data, &request)
+	warnings, err := vnflcm.DecodeRequest(data, &request)
 	if err != nil {
 		return request, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(unknown) > 0 {
-		screen.Title("attributes of the request that are not known and have no effect: %q", unknown)
+	if len(warnings) > 0 {
+		screen.Title("attributes of the request without effect: %q", warnings)
 	}
 	request.VimConnectionInfo = vnflcm.VimConnections{{ID: "sandbox", VimID: "sandbox", VimType: "sandbox"}}
 	if o.request == "" {

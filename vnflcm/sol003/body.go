@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ const (
 	maxValues = 5000 // objects, lists, texts, numbers, booleans, nulls
 	maxPath   = 2048 // bytes of the names that lead to an attribute
 	maxFaults = 100  // that an answer names
+
+	maxWarnings = 20 // that an answer names
 )
 
 // readBody fills into (a pointer to a request) from the body, which has one of the media types, and returns the body.
@@ -49,46 +52,38 @@ func (c *call) readBody(into any, media ...string) (body []byte, err error) {
 	if err := checkJSON(body); err != nil {
 		return nil, err
 	}
-	unknown, err := vnflcm.DecodeRequest(body, into)
-	if ignored := firstNames(append(unknown, withoutEffect(into)...)); len(ignored) > 0 {
-		c.Logger.WarnContext(c.r.Context(), "attributes without effect in a request", "method", c.r.Method, "resource", c.r.Pattern, "attributes", ignored)
-		c.w.Header().Set("Warning", "299 - "+strconv.QuoteToASCII("without effect: "+strings.Join(ignored, ", "))) // RFC 7234 5.5
-	}
+	warnings, err := vnflcm.DecodeRequest(body, into)
+	c.warn(warnings)
 	return body, firstFaults(err)
 }
 
-// withoutEffect names attributes of a request that are valid and change nothing: a VNF and its networks are on one VIM.
-func withoutEffect(request any) []string {
-	var external []vnflcm.ExtVirtualLinkData
-	var managed []vnflcm.ExtManagedVirtualLinkData
-	switch r := request.(type) {
-	case *vnflcm.InstantiateVnfRequest:
-		external, managed = r.ExtVirtualLinks, r.ExtManagedVirtualLinks
-	case *vnflcm.ChangeExtVnfConnectivityRequest:
-		external = r.ExtVirtualLinks
+// warn names attributes without effect in the header Warning (RFC 7234 5.5) and in the log.
+func (c *call) warn(warnings []string) {
+	if len(warnings) == 0 {
+		return
 	}
-	var out []string
-	for i, l := range external {
-		if l.VimConnectionID != "" {
-			out = append(out, fmt.Sprintf("extVirtualLinks[%d].vimConnectionId", i))
-		}
+	warnings = warnings[:min(maxWarnings, len(warnings))]
+	c.Logger.WarnContext(c.r.Context(), "attributes without effect in a request", "method", c.r.Method, "resource", c.r.Pattern, "attributes", warnings)
+	var values []string
+	for _, w := range warnings {
+		values = append(values, "299 - "+strconv.QuoteToASCII(w))
 	}
-	for i, l := range managed {
-		if l.VimConnectionID != "" {
-			out = append(out, fmt.Sprintf("extManagedVirtualLinks[%d].vimConnectionId", i))
-		}
-	}
-	return out
+	c.w.Header().Set("Warning", strings.Join(values, ", "))
 }
 
-// firstNames returns the first of a list of names, each cut to a reasonable length.
-func firstNames(names []string) []string {
-	const most = 20
-	out := slices.Clone(names[:min(most, len(names))])
-	for i, name := range out {
-		out[i] = beginning(name)
+// emptyBody is the body of a task without attributes.
+type emptyBody struct{}
+
+// readNoBody reads the body of a task that has none. An empty object is accepted; attributes are refused, because the client expects an
+// effect of them.
+func (c *call) readNoBody() error {
+	body := bufio.NewReader(c.r.Body)
+	if _, err := body.Peek(1); errors.Is(err, io.EOF) {
+		return nil
 	}
-	return out
+	c.r.Body = io.NopCloser(body)
+	_, err := c.readBody(new(emptyBody), mediaJSON)
+	return err
 }
 
 // checkMedia refuses bodies of another media type, and encoded ones (RFC 9110 15.5.16).

@@ -722,17 +722,17 @@ func TestWarning(t *testing.T) {
 	ready := x.create("v1")
 	x.begin(ready+"/instantiate", `{"flavourId":"simple"}`, vnflcm.Completed)
 	external := x.send("POST", ready+"/change_ext_conn", `{"extVirtualLinks":[{"id":"l","vimConnectionId":"`+canary+`","resourceId":"net","extCps":[{"cpdId":"worker_cp"}]}]}`, 202)
-	if got := external.Header.Get("Warning"); got != `299 - "without effect: extVirtualLinks[0].vimConnectionId"` {
+	if got := external.Header.Get("Warning"); got != `299 - "extVirtualLinks[0].vimConnectionId: has no effect in vnfkit"` {
 		t.Errorf("change_ext_conn: Warning: %s", got)
 	}
 	for name, c := range map[string]struct{ body, want string }{
 		"managed link": {`"extManagedVirtualLinks":[{"id":"a","vnfVirtualLinkDescId":"internal","vimConnectionId":"` + canary + `","resourceId":"n","extManagedMultisiteVirtualLinkId":"m"}]`,
-			`299 - "without effect: extManagedVirtualLinks[0].extManagedMultisiteVirtualLinkId, extManagedVirtualLinks[0].vimConnectionId"`},
+			`299 - "extManagedVirtualLinks[0].extManagedMultisiteVirtualLinkId: has no effect in vnfkit", 299 - "extManagedVirtualLinks[0].vimConnectionId: has no effect in vnfkit"`},
 		"unknown": {`"mistake":"` + canary + `","extVirtualLinks":[{"id":"a","resourceId":"n","extCps":[{"cpdId":"worker_cp","cpConfig":[{"parentCpConfigId":"x"}]}]}]`,
-			`299 - "without effect: extVirtualLinks[0].extCps[0].cpConfig[0].parentCpConfigId, mistake"`},
-		"other VIM": {`"extVirtualLinks":[{"id":"a","vimConnectionId":"` + canary + `","resourceId":"n","extCps":[]}]`, `299 - "without effect: extVirtualLinks[0].vimConnectionId"`},
-		"no ASCII":  {`"\u001f\"ü\n":1`, `299 - "without effect: \x1f\"\u00fc\n"`},
-		"long":      {`"` + strings.Repeat("x", 2000) + `":1`, `299 - "without effect: ` + strings.Repeat("x", 100) + `\u2026"`},
+			`299 - "extVirtualLinks[0].extCps[0].cpConfig[0].parentCpConfigId: has no effect in vnfkit", 299 - "mistake: is no attribute of this request"`},
+		"other VIM": {`"extVirtualLinks":[{"id":"a","vimConnectionId":"` + canary + `","resourceId":"n","extCps":[]}]`, `299 - "extVirtualLinks[0].vimConnectionId: has no effect in vnfkit"`},
+		"no ASCII":  {`"\u001f\"ü\n":1`, `299 - "\x1f\"\u00fc\n: is no attribute of this request"`},
+		"long":      {`"` + strings.Repeat("x", 2000) + `":1`, `299 - "` + strings.Repeat("x", 100) + `\u2026: is no attribute of this request"`},
 	} {
 		answer := x.send("POST", x.create("v1")+"/instantiate", `{"flavourId":"simple",`+c.body+`}`, 202)
 		if got := answer.Header.Get("Warning"); got != c.want {

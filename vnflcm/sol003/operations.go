@@ -105,6 +105,9 @@ func control(do func(Manager, context.Context, string) error) func(*call) error 
 		if err != nil {
 			return err
 		}
+		if err := c.readNoBody(); err != nil {
+			return err
+		}
 		if err := do(c.manager, c.r.Context(), operation.ID); err != nil {
 			return err
 		}
@@ -119,6 +122,9 @@ func (c *call) failOperation() error {
 	if err != nil {
 		return err
 	}
+	if err := c.readNoBody(); err != nil {
+		return err
+	}
 	if err := c.manager.Fail(c.r.Context(), operation.ID); err != nil {
 		return err
 	}
@@ -128,11 +134,14 @@ func (c *call) failOperation() error {
 	return c.sendOperation(operation)
 }
 
+// cancelBody is the body of a request to cancel (SOL003 v2.6.1 5.5.2.14).
+type cancelBody struct {
+	CancelMode vnflcm.CancelMode `json:"cancelMode"`
+}
+
 // cancelOperation answers SOL003 v2.6.1 5.4.17.3.1.
 func (c *call) cancelOperation() error {
-	var req struct {
-		CancelMode vnflcm.CancelMode `json:"cancelMode"`
-	}
+	var req cancelBody
 	if _, err := c.readBody(&req, mediaJSON); err != nil {
 		return err
 	}

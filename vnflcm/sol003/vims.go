@@ -233,7 +233,7 @@ func (c *call) readVIMRequest(isNew bool) (body *vimBody, verify bool, err error
 	}
 	var req vimRequest
 	if _, err := c.readBody(&req, mediaJSON); err != nil {
-		return nil, false, vimFaults(err)
+		return nil, false, badVIM(err, func(path string) string { return path })
 	}
 	if req.VIM == nil || isNew && req.VIM.AuthURL == "" {
 		return nil, false, vimFaults(&vnflcm.ParamError{Path: "vim.auth_url", Reason: "is required"})
@@ -241,8 +241,11 @@ func (c *call) readVIMRequest(isNew bool) (body *vimBody, verify bool, err error
 	return req.VIM, verify, nil
 }
 
-// vimFaults answers faults of a request with 400, as Tacker does, and names the attributes of its bodies.
-func vimFaults(err error) error {
+// vimFaults answers faults of a connection with 400, as Tacker does, and names the attributes of its bodies.
+func vimFaults(err error) error { return badVIM(err, tackerPath) }
+
+// badVIM answers faults of a request with 400. rename returns the path of an attribute in the body.
+func badVIM(err error, rename func(path string) string) error {
 	if !errors.Is(err, vnflcm.ErrInvalidRequest) {
 		return err
 	}
@@ -250,7 +253,7 @@ func vimFaults(err error) error {
 	for _, each := range faults(err) {
 		if fault, ok := errors.AsType[*vnflcm.ParamError](each); ok {
 			named := *fault
-			named.Path = tackerPath(fault.Path)
+			named.Path = rename(fault.Path)
 			each = &named
 		}
 		lines = append(lines, each.Error())
