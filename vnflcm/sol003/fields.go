@@ -122,7 +122,7 @@ func (a attributes) paths(parameter, list string) ([]string, error) {
 	paths := strings.Split(list, ",")
 	for _, path := range paths {
 		if !slices.Contains(a.optional, path) {
-			return nil, badRequest(fmt.Sprintf("%s: %q is no attribute that can be chosen: only objects and lists that are not mandatory can", parameter, beginning(path)))
+			return nil, badRequest(fmt.Sprintf("%s: %q is no attribute that can be chosen: only objects and lists that are not mandatory can%s", parameter, beginning(path), didYouMean(path, a.optional)))
 		}
 	}
 	return paths, nil

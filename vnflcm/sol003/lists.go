@@ -39,8 +39,8 @@ func (c *call) listQuery(a attributes, further ...string) (q listQuery, err erro
 		}
 	}
 	for _, t := range q.filter.terms {
-		if !slices.Contains(a.all, t.path[0]) {
-			return q, badRequest(fmt.Sprintf("filter: there is no attribute %q", beginning(t.path[0])))
+		if err := a.checkPath(t.path); err != nil {
+			return q, err
 		}
 	}
 	if q.leaveOut, err = a.selectAttributes(q.parameters); err != nil {
@@ -70,7 +70,7 @@ func (c *call) query(known ...string) (map[string]string, error) {
 			name = "exclude_fields"
 		}
 		if !slices.Contains(known, name) {
-			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q", beginning(name)))
+			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q%s", beginning(name), didYouMean(name, known)))
 		}
 		if _, twice := out[name]; twice {
 			return nil, badRequest(name + " comes twice")

@@ -172,6 +172,27 @@ func TestTasksWithoutAttributes(t *testing.T) {
 	}
 }
 
+// TestMisspeltFilters checks that a filter with the name of no attribute is refused at any depth: with neq it would select everything.
+func TestMisspeltFilters(t *testing.T) {
+	t.Parallel()
+	x := newVNFM(t, nil, sol003.Options{})
+	for query, want := range map[string]string{
+		"vnf_instances?filter=(neq,vnfInstancename,x)":                       `filter: there is no attribute "vnfInstancename"; did you mean "vnfInstanceName"?`,
+		"vnf_instances?filter=(neq,instantiatedVnfInfo/flavurId,x)":          `filter: there is no attribute "instantiatedVnfInfo/flavurId"; did you mean "flavourId"?`,
+		"vnf_lcm_op_occs?filter=(neq,resourceChanges/affectedVnfcs/vduid,x)": `filter: there is no attribute "resourceChanges/affectedVnfcs/vduid"; did you mean "vduId"?`,
+		"vnf_instances?filters=(eq,id,x)":                                    `the resource has no query parameter "filters"; did you mean "filter"?`,
+		"vnf_instances?fields=metadat":                                       `fields: "metadat" is no attribute that can be chosen: only objects and lists that are not mandatory can; did you mean "metadata"?`,
+	} {
+		if diff := cmp.Diff(want, x.send("GET", "/vnflcm/v2/"+query, "", 400).detail()); diff != "" {
+			t.Errorf("%s:\n%s", query, diff)
+		}
+	}
+	for _, path := range []string{"vimConnectionInfo/own/vimId", "metadata/any/thing", "extensions/x", "instantiatedVnfInfo/monitoringParameters/performanceMetric",
+		"instantiatedVnfInfo/vnfcResourceInfo/reservationId", "instantiatedVnfInfo/extVirtualLinkInfo/currentVnfExtCpData/cpConfig/@key"} {
+		x.send("GET", "/vnflcm/v2/vnf_instances?filter=(eq,"+path+",x)", "", 200)
+	}
+}
+
 // lastOf returns the last segment of a URI.
 func lastOf(uri string) string { return uri[strings.LastIndex(uri, "/")+1:] }
 

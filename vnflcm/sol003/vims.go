@@ -212,7 +212,7 @@ func (c *call) vimQuery(known ...string) (url.Values, error) {
 	}
 	for name := range query {
 		if !slices.Contains(known, name) {
-			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q", beginning(name)))
+			return nil, badRequest(fmt.Sprintf("the resource has no query parameter %q%s", beginning(name), didYouMean(name, known)))
 		}
 	}
 	return query, nil
