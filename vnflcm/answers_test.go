@@ -270,7 +270,7 @@ func TestPlanOfUnknownVDU(t *testing.T) {
 type failing struct{ *cloud }
 
 func (f failing) Scale(ctx context.Context, op *vnflcm.Operation) error {
-	return errors.Join(errors.New("quota exceeded"), vnflcm.Do(ctx, op, "create", "worker-2", func(context.Context) error { return errCut }))
+	return errors.Join(errors.New("quota exceeded"), vnflcm.Do(ctx, op, "create", "", func(context.Context) error { return errCut }))
 }
 
 // TestErrorsOfPhases: each error of an infrastructure phase names the phase, once.
@@ -280,7 +280,7 @@ func TestErrorsOfPhases(t *testing.T) {
 	id := x.instantiated("bare")
 	opID, err := x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
 	_, err = x.wait(opID, err, vnflcm.FailedTemp)
-	if want := "scale: quota exceeded\nscale: create on worker-2: cut off"; err.Error() != want {
+	if want := "scale: quota exceeded\nscale: create: cut off"; err.Error() != want {
 		t.Errorf("the error is %q", err)
 	}
 }

@@ -23,7 +23,7 @@ type FoundPackage struct {
 	Name   string // of the file or folder
 	Tenant string // "" if all tenants may use the package
 	VnfdID string // "" if the package cannot be read
-	Fault  string // why the package cannot be read, every fault in a line of its own
+	Fault  string // why the package cannot be read, one line per fault
 }
 
 // ListPackages implements PackageLister.
