@@ -2,6 +2,7 @@ package vnfkit_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log"
 
@@ -22,7 +23,7 @@ func Example() {
 	defer pool.Close()
 	manager := must(vnflcm.New(ctx, vnflcm.Config{
 		Store:    store.NewMemory(),
-		Key:      make([]byte, 32), // seals the state: take a real one from where you keep secrets
+		Key:      []byte(rand.Text()), // seals the state, which ends with the program; docs/store.md keeps both
 		Packages: vnflcm.PackagesFunc(sample.Find),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,6 +83,47 @@ func TestKeysRotate(t *testing.T) {
 	}
 	x.world.failAt("scale_end/join/worker-2", nil)
 	x.wait(failedID, x.Retry(t.Context(), failedID), vnflcm.Completed)
+}
+
+// TestKeyOfZeros: a new store is not sealed under zeros. A store that is can be used, with a warning, and resealed.
+func TestKeyOfZeros(t *testing.T) {
+	t.Parallel()
+	zeros := make([]byte, 32)
+	empty := store.NewMemory()
+	_, err := vnflcm.New(t.Context(), vnflcm.Config{Store: empty, Key: zeros, Packages: toyPackage("cluster")})
+	if err == nil || !strings.Contains(err.Error(), "the key is zeros") {
+		t.Errorf("error %v", err)
+	}
+	if written, err := empty.List(t.Context(), store.Query{Kind: "meta"}); err != nil || len(written) > 0 {
+		t.Errorf("records %v, error %v", written, err)
+	}
+
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	var log bytes.Buffer
+	turn := func(key []byte, old ...[]byte) {
+		t.Helper()
+		log.Reset()
+		y := x.other(func(cfg *vnflcm.Config) {
+			cfg.Key, cfg.OldKeys, cfg.Logger = key, old, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		})
+		if left, err := y.Reseal(t.Context()); err != nil || left > 0 {
+			t.Errorf("%d records left, error %v", left, err)
+		}
+		closeManager(t, y.Manager)
+		if warned := strings.Contains(log.String(), "the key of the store is zeros"); warned != bytes.Equal(key, zeros) {
+			t.Errorf("the log has %s", log.String())
+		}
+	}
+	closeManager(t, x.Manager)
+	turn(zeros, testKey) // as a store of an earlier version
+	turn(zeros)
+	turn(otherKey, zeros)
+	turn(otherKey)
+	z := x.other(func(cfg *vnflcm.Config) { cfg.Key = otherKey })
+	if _, err := z.Get(t.Context(), id); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestResealLeavesRunningOperations starts an operation under the old key. Reseal must count its claim and leave it to the process that

@@ -21,7 +21,7 @@ import (
 // Config composes a Manager.
 type Config struct {
 	Store    store.Store            // required; store.NewMemory, store/sqlite, or the caller's own
-	Key      []byte                 // required: at least 16 bytes, better 32, that seal what the store keeps (XAES-256-GCM)
+	Key      []byte                 // required: at least 16 bytes, better 32 random ones, that seal what the store keeps (XAES-256-GCM)
 	OldKeys  [][]byte               // keys that records may still be sealed under; Reseal makes them superfluous
 	Packages Packages               // required; DirPackages, PackagesFunc, or the caller's own
 	Infra    map[string]InfraDriver // by vimType
@@ -103,7 +103,8 @@ type Manager struct {
 // oldest accepted first, and renews credentials of VIMs that expire (VIMRenewer). Processes on the same Store share the operations
 // evenly, each up to its Limit. Operations of a process that ended without Close are taken up after its LeaseTTL. Drivers and functions
 // of the Config may be called before New returns; ctx bounds only New. ErrUnreadable: the store was written under another key, or has
-// a format that this version does not know (docs/store.md); it is unchanged. If a newer version migrates the store later, the next write
+// a format that this version does not know (docs/store.md); it is unchanged. A Key of zeros is an error for a new store, and a warning in
+// the log for a store in use. If a newer version migrates the store later, the next write
 // and all later calls of the Manager return ErrShutdown with the reason. If only the record that shows this is damaged, New writes it again
 // and logs that.
 func New(ctx context.Context, cfg Config) (*Manager, error) {

@@ -256,7 +256,7 @@ func (m *Manager) renew(ctx context.Context, e *endingEntry) (Validity, error) {
 		return err
 	})
 	if err == nil && info.VimID != e.vimID {
-		err = fmt.Errorf("%w: the driver %s has renewed the VIM %q", ErrProgramming, e.renewal.Driver, info.VimID)
+		err = fmt.Errorf("%w: the driver %s has returned credentials of the VIM %q, and not of %q", ErrProgramming, e.renewal.Driver, info.VimID, e.vimID)
 	}
 	if err == nil {
 		err = m.storeRenewed(ctx, e, info, validity)

@@ -83,7 +83,7 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 		return zero, &StepError{StepInfo: info, Err: err}
 	}
 	if op.steps == nil {
-		return fail(fmt.Errorf("%w: Plan and Validate touch nothing", ErrProgramming))
+		return fail(fmt.Errorf("%w: Plan and Validate change nothing, so they have no steps", ErrProgramming))
 	}
 	if err := op.checkOn(info); err != nil {
 		return fail(err)

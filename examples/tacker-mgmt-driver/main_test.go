@@ -92,7 +92,7 @@ func newLab(t *testing.T, s setup) *lab {
 	must(t, err)
 	l := &lab{t: t, world: world, data: t.TempDir(), driver: s.driver, results: map[string]string{}}
 	l.conductor = &tackertest.Conductor{Dir: dir, VIM: openStack(t), Run: l.run}
-	l.Manager, err = vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(dir),
+	l.Manager, err = vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: vnflcm.DirPackages(dir),
 		Infra: map[string]vnflcm.InfraDriver{"sandbox": world}, Mgmt: map[string]vnflcm.MgmtDriver{s.name: l.conductor}})
 	must(t, err)
 	t.Cleanup(func() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func TestStoppedWindow(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, world.Close()) })
 	failed := make(chan string, 1)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(samples.Package("k8s-cluster")),
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: vnflcm.DirPackages(samples.Package("k8s-cluster")),
 		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}}, Infra: map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:        map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": unrenewable{}},
 		Maintenance: vnflcm.MaintenanceWindow{To: 24 * time.Hour}, LeaseTTL: time.Second, Logger: slog.New(slog.DiscardHandler),

@@ -2,6 +2,7 @@ package kubernetes_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 
@@ -30,7 +31,7 @@ func Example() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
+		Store: store.NewMemory(), Key: []byte(rand.Text()), Packages: vnflcm.DirPackages("packages"),
 		Infra: map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: driver, kubernetes.VimTypeV2: driver, kubernetes.VimTypeHelm: driver},
 	})
 	if err == nil {
@@ -61,7 +62,7 @@ func ExampleConfig_cluster() {
 		},
 	})
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("packages"),
+		Store: store.NewMemory(), Key: []byte(rand.Text()), Packages: vnflcm.DirPackages("packages"),
 		Infra:     map[string]vnflcm.InfraDriver{kubernetes.VimTypeV2: driver},
 		KnownVIMs: vnflcm.VimConnections{{VimID: "here", VimType: kubernetes.VimTypeV2}},
 	})

@@ -156,7 +156,7 @@ func (l *lab) logged(log *logText, change ...func(*kubernetes.Config)) *vnflcm.M
 // compose begins a process with a driver.
 func (l *lab) compose(driver vnflcm.InfraDriver, change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
-	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32), Packages: l.packages,
+	config := vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32), Packages: l.packages,
 		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"sample-script": idle{}},
 		Observe: func(e vnflcm.Event) {
 			l.mu.Lock()

@@ -1,6 +1,7 @@
 package openstack_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func newLabOf(t *testing.T, kind string, pkgs vnflcm.Packages) *lab {
 func (l *lab) start(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
 	driver := openstack.New(l.cfg)
-	config := vnflcm.Config{Store: l.store, Key: make([]byte, 32),
+	config := vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32),
 		Packages: l.pkgs,
 		Infra:    map[string]vnflcm.InfraDriver{l.kind: driver},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": l.mgmt},

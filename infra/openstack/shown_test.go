@@ -80,7 +80,7 @@ func TestSecretsStay(t *testing.T) {
 	var log bytes.Buffer
 	driver := openstack.New(l.cfg)
 	t.Cleanup(driver.Close)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Packages: packages,
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32), Packages: packages,
 		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": &idle{}},
 		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
@@ -114,7 +114,7 @@ func TestGrantFillsIn(t *testing.T) {
 	l := newLab(t, openstack.VimTypeV2)
 	driver := openstack.New(l.cfg)
 	t.Cleanup(driver.Close)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Packages: packages, Granter: nfvo{},
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32), Packages: packages, Granter: nfvo{},
 		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": &idle{}}})
 	if err != nil {
 		t.Fatal(err)

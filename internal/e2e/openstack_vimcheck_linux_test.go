@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -25,7 +26,7 @@ func TestVIMCheck(t *testing.T) {
 	k.add("operator member north")
 	driver := openstack.New(openstack.Config{Allow: outbound.AllowAny})
 	t.Cleanup(driver.Close)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages("../../examples/packages"),
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: vnflcm.DirPackages("../../examples/packages"),
 		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: driver}})
 	must(t, err)
 	t.Cleanup(func() { must(t, m.Close(context.Background())) })

@@ -85,7 +85,7 @@ func newLab(t *testing.T, c sandbox.Config) *lab {
 			return helmsdk.New(helmsdk.Config{Cluster: cluster, Dir: dir})
 		}})
 	l.manager, err = vnflcm.New(t.Context(), vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(l.packages), Logger: slog.New(slog.NewTextHandler(l, nil)),
+		Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: vnflcm.DirPackages(l.packages), Logger: slog.New(slog.NewTextHandler(l, nil)),
 		Infra: map[string]vnflcm.InfraDriver{openstack.VimTypeV1: l.world, openstack.VimTypeV2: l.world,
 			kubernetes.VimTypeV1: clusters, kubernetes.VimTypeHelm: clusters},
 		Mgmt: map[string]vnflcm.MgmtDriver{

@@ -2,6 +2,7 @@ package kubeadm_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
@@ -24,7 +25,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: []byte(rand.Text()),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool})},

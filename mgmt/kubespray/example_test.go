@@ -2,6 +2,7 @@ package kubespray_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/netip"
 
@@ -26,7 +27,7 @@ func Example() {
 	pool := sshexec.NewPool(sshexec.Options{Dial: world.Dial})
 	defer pool.Close()
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: []byte(rand.Text()),
 		Packages: vnflcm.DirPackages("../../examples/packages/k8s-cluster-kubespray"),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubespray": kubespray.New(kubespray.Config{Pool: pool})},

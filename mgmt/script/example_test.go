@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func ExampleNew() {
 	}
 	defer world.Close()
 	manager, err := vnflcm.New(context.Background(), vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32),
+		Store: store.NewMemory(), Key: []byte(rand.Text()),
 		Packages: vnflcm.DirPackages(filepath.Join(os.TempDir(), "packages")),
 		Infra:    map[string]vnflcm.InfraDriver{"sandbox": world},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"my-script": script.New("my-script", script.Config{Pool: pool})},

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +29,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: packages})
+	manager, err := vnflcm.New(ctx, vnflcm.Config{Store: store.NewMemory(), Key: []byte(rand.Text()), Packages: packages})
 	if err != nil {
 		panic(err)
 	}

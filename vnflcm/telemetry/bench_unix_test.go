@@ -3,6 +3,7 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"syscall"
@@ -50,7 +51,7 @@ func BenchmarkLCMTelemetry(b *testing.B) {
 // benched returns a function that instantiates a VNF.
 func benched(b *testing.B, change func(*vnflcm.Config)) func() {
 	b.Helper()
-	config := vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": new(ten)},
+	config := vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Infra: map[string]vnflcm.InfraDriver{"toy": new(ten)},
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }), Logger: slog.New(slog.DiscardHandler)}
 	change(&config)
 	m, err := vnflcm.New(b.Context(), config)

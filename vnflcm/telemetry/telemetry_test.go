@@ -47,7 +47,7 @@ func start(t *testing.T, c *cloud) *vnfm {
 	metrics := metric.NewMeterProvider(metric.WithReader(m.reader))
 	tel, err := telemetry.New(telemetry.Options{Traces: traces, Metrics: metrics})
 	check(t, err)
-	config := vnflcm.Config{Store: m.store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
+	config := vnflcm.Config{Store: m.store, Key: bytes.Repeat([]byte{1}, 32), Infra: map[string]vnflcm.InfraDriver{"toy": c},
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Logger:   slog.New(slog.NewJSONHandler(&m.log, nil))}
 	tel.Attach(&config)

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -110,7 +111,7 @@ func TestCheckVIMs(t *testing.T) {
 			"locked": &vnflcm.ParamError{Path: "vimConnectionInfo.accessInfo", Reason: "wrong password"},
 			"odd":    &vnflcm.ParamError{Path: "vimConnectionInfo.interfaceInfo.ssl_ca_cert", Reason: "another one"},
 		}}
-		config := vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"able": able, "toy": new(cloud)},
+		config := vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Infra: map[string]vnflcm.InfraDriver{"able": able, "toy": new(cloud)},
 			Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil })}
 		for _, id := range []string{"fine", "silent", "locked", "odd"} {
 			config.KnownVIMs = append(config.KnownVIMs, vnflcm.VimConnectionInfo{VimID: id, VimType: "able"})

@@ -3,6 +3,7 @@
 package temporal_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -33,7 +34,7 @@ func BenchmarkLCMTemporal(b *testing.B) {
 					b.Fatal(err)
 				}
 				defer store.Close()
-				cfg := vnflcm.Config{Store: store, Key: make([]byte, 32), Infra: map[string]vnflcm.InfraDriver{"toy": stepping{}},
+				cfg := vnflcm.Config{Store: store, Key: bytes.Repeat([]byte{1}, 32), Infra: map[string]vnflcm.InfraDriver{"toy": stepping{}},
 					Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(web), nil })}
 				if engine == "temporal" {
 					cfg.Runner = temporal.Runner(c, b.Name())

@@ -218,7 +218,7 @@ func (l *lab) start() *vnflcm.Manager {
 	}
 	config := l.config
 	config.Pool, config.Timeouts = l.pool(), expose.Timeouts{Reach: cmp.Or(l.config.Timeouts.Reach, time.Minute), Change: cmp.Or(l.config.Timeouts.Change, time.Minute)}
-	m, err := vnflcm.New(l.t.Context(), vnflcm.Config{Store: l.store, Key: make([]byte, 32), Logger: slog.New(slog.NewTextHandler(l, nil)),
+	m, err := vnflcm.New(l.t.Context(), vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32), Logger: slog.New(slog.NewTextHandler(l, nil)),
 		Packages: vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil }),
 		Infra:    map[string]vnflcm.InfraDriver{"kubernetes": l.pods},
 		Mgmt:     map[string]vnflcm.MgmtDriver{"nodeport": expose.New(config)},

@@ -78,8 +78,9 @@ func (l *Ledger) openFormat(stored store.Record) (Format, error) {
 }
 
 // Check returns ErrUnreadable, before anything is written, if this version does not know the format of the store or the keys do not open its
-// records. Into an empty store it writes the newest format. It writes the record with the format again if only that record is damaged, and
-// logs that. A store in use has records of at least one of the kinds.
+// records. Into an empty store it writes the newest format, unless the first key is zeros: a program that has made a key and not filled it.
+// It writes the record with the format again if only that record is damaged, and logs that. It logs a key of zeros of a store in use. A
+// store in use has records of at least one of the kinds.
 func (l *Ledger) Check(ctx context.Context, log *slog.Logger, kinds ...string) error {
 	err := l.Update(ctx, func(ctx context.Context, b *store.Batch) error {
 		stored, err := l.Store.Get(ctx, keyCheck.Kind, keyCheck.ID)
@@ -108,6 +109,9 @@ func (l *Ledger) Check(ctx context.Context, log *slog.Logger, kinds ...string) e
 	if err != nil {
 		return err
 	}
+	if l.zeros {
+		log.WarnContext(ctx, "the key of the store is zeros, and seals nothing: make a random one, name the zeros in OldKeys, and call Reseal")
+	}
 	_, err = l.Store.fence.refresh(ctx, l.Store.store)
 	return l.Store.failure(ctx, err)
 }
@@ -123,8 +127,13 @@ func (l *Ledger) beginStore(ctx context.Context, b *store.Batch, kinds []string)
 			return fmt.Errorf("%w: the store has an earlier format, without key ids, that this version cannot convert: begin with a new one", ErrUnreadable)
 		}
 	}
+	if l.zeros {
+		return errZeros
+	}
 	return l.PutFormat(b, 0, Format{Number: l.Store.fence.newest})
 }
+
+var errZeros = errors.New("vnflcm: the key is zeros, and would not seal a new store: take 32 random bytes, such as those of openssl rand 32, and keep them")
 
 // PutFormat adds to b that the store has another format. ReadFormat returns the version of the record with the format.
 func (l *Ledger) PutFormat(b *store.Batch, version int64, f Format) error {

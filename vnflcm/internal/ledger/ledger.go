@@ -29,6 +29,7 @@ type Ledger struct {
 	Store   *Store // for reads and writes of records as they are stored
 	marshal func(any) ([]byte, error)
 	keys    keyring.Ring
+	zeros   bool // the first key
 }
 
 // New returns the ledger in a store. It seals under the first key, and opens records that are sealed under any of the keys, each of at least
@@ -39,7 +40,8 @@ func New(s store.Store, newest int, marshal func(any) ([]byte, error), keys ...[
 	if err != nil {
 		return nil, fmt.Errorf("vnflcm: %w", err)
 	}
-	return &Ledger{Store: &Store{store: s, fence: fence{newest: newest}}, marshal: marshal, keys: ring}, nil
+	zeros := !slices.ContainsFunc(keys[0], func(b byte) bool { return b != 0 })
+	return &Ledger{Store: &Store{store: s, fence: fence{newest: newest}}, marshal: marshal, keys: ring, zeros: zeros}, nil
 }
 
 // Indexed is a value whose record has an index, by which Store.List selects records. The index is stored in clear.
