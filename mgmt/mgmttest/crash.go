@@ -130,7 +130,9 @@ func (c Crash) crashed(t *testing.T, id string, at cut) any {
 	if err == nil {
 		_, err = dying.Resume(t.Context(), l.Process(dying.AttachNext), opID)
 	}
-	check(t, err)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, l.story())
+	}
 	return c.End(l, id)
 }
 

@@ -46,12 +46,11 @@ func (l *Lab) End(opID string, err error, in ...*vnflcm.Manager) (*vnflcm.VnfLcm
 
 func (l *Lab) in(managers []*vnflcm.Manager) *vnflcm.Manager { return append(managers, l.Manager)[0] }
 
-// Must waits for an operation that must succeed.
+// Must waits for an operation that must succeed. If it fails, the test prints its steps, and the warnings and errors of the log.
 func (l *Lab) Must(opID string, err error, in ...*vnflcm.Manager) {
 	l.t.Helper()
 	if _, err := l.End(opID, err, in...); err != nil {
-		log := l.Log()
-		l.t.Fatalf("operation: %v\nThe log ends with %s", err, log[max(0, len(log)-4096):])
+		l.t.Fatalf("operation: %v\n%s", err, l.story())
 	}
 }
 
@@ -60,7 +59,7 @@ func (l *Lab) Fails(opID string, err error, in ...*vnflcm.Manager) error {
 	l.t.Helper()
 	occ, err := l.End(opID, err, in...)
 	if err == nil || occ == nil || occ.OperationState != vnflcm.FailedTemp {
-		l.t.Fatalf("it should be FAILED_TEMP: %+v, %v", occ, err)
+		l.t.Fatalf("it should be FAILED_TEMP, and is %s: %v\n%s", stateOf(occ), err, l.story())
 	}
 	return err
 }
@@ -70,8 +69,15 @@ func (l *Lab) RollBack(opID string, in ...*vnflcm.Manager) {
 	l.t.Helper()
 	occ, err := l.End(opID, l.in(in).Rollback(l.t.Context(), opID), in...)
 	if occ == nil || occ.OperationState != vnflcm.RolledBack {
-		l.t.Fatalf("it should be ROLLED_BACK: %+v, %v", occ, err)
+		l.t.Fatalf("it should be ROLLED_BACK, and is %s: %v\n%s", stateOf(occ), err, l.story())
 	}
+}
+
+func stateOf(occ *vnflcm.VnfLcmOpOcc) vnflcm.OperationState {
+	if occ == nil {
+		return "unknown"
+	}
+	return occ.OperationState
 }
 
 // VNFCs returns the VNFCs of an instance.
