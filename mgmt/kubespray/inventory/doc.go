@@ -11,6 +11,8 @@
 //	files, err := inventory.INI{}.Generate(inv)
 //	for _, f := range files { … } // hosts.ini first, below it group_vars/all/zz_vnfkit_secrets.yml: write them with their modes
 //
+// and run the playbook on them:
+//
 //	ansible-playbook -i hosts.ini --become --become-user=root cluster.yml
 //
 // [YAML] writes hosts.yaml instead. The bytes depend only on the Inventory and the [Options].

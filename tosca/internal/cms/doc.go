@@ -2,8 +2,8 @@
 // (RFC 5652), as SOL004 clause 5 uses it in the manifest, beside single artifacts,
 // and beside a whole CSAR.
 //
-//	signed, err := cms.Parse(file)              // PEM, DER or BER
-//	sums := hash the content, once, with each of signed.Digests()
+//	signed, err := cms.Parse(file)             // PEM, DER or BER
+//	sums := digests(content, signed.Digests()) // reads the content once
 //	for _, s := range signed.Verify(sums, cms.Options{Roots: roots, Now: now}) {
 //		// s.Valid, s.Trusted, s.Reason
 //	}

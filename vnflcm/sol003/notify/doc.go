@@ -2,7 +2,7 @@
 //
 // To serve subscriptions and to send notifications:
 //
-//	notifier, err := notify.New(manager, notify.Options{})
+//	notifier := notify.New(manager, notify.Options{})
 //	handler, err := sol003.NewHandler(manager, sol003.Options{Subscriptions: notifier, Authorize: authorize})
 //	go notifier.Run(ctx)
 //
