@@ -89,10 +89,12 @@ type Operation struct {
 	records    *records
 	claim      *operationClaim // nil outside of a phase
 	infra      InfraDriver
-	instance   *instanceRecord // nil in hookrun
-	vims       VIMs
-	intercept  Interceptor
-	observe    func(Event)
+	// declaredParams are the attributes of additionalParams that the drivers of the operation declare.
+	declaredParams []string
+	instance       *instanceRecord // nil in hookrun
+	vims           VIMs
+	intercept      Interceptor
+	observe        func(Event)
 }
 
 // Check returns ErrProgramming unless a Manager or RunHook has made the Operation: one that a program fills in by itself has no store.

@@ -65,7 +65,7 @@ func (p Params) Equal(other Params) bool {
 
 // Decode fills into (a pointer to a struct with json tags) from the attributes. It is lenient where the meaning is
 // clear (booleans and numbers may be strings, a single element may stand for a list) and reports every fault at once as
-// *ParamError, joined. unknown names the attributes that into does not have: callers log them as a warning.
+// *ParamError, joined. unknown names the attributes that into does not have. Drivers call Operation.DecodeParams, which logs them.
 func (p Params) Decode(into any) (unknown []string, err error) {
 	ignored, err := decodeAttributes(p.Reveal(), into, false)
 	for _, a := range ignored {

@@ -42,6 +42,7 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 	err := recovered(func() error {
 		op.connect(inst, rec)
 		s.hide(s.secrets())
+		op.declaredParams = paramsOf(s.allDrivers()...)
 		return nil
 	})
 	return s, logPanic(ctx, m.cfg.Logger, err)
@@ -333,11 +334,16 @@ func (s *session) drivers() []MgmtDriver {
 
 // secrets are the values that must not turn up in texts.
 func (s *session) secrets() []string {
-	drivers := []any{s.infra}
+	return s.op.secrets(s.m.cfg.PublicParams, s.allDrivers()...)
+}
+
+// allDrivers returns the infrastructure driver and the management drivers.
+func (s *session) allDrivers() []any {
+	out := []any{s.infra}
 	for _, d := range s.drivers() {
-		drivers = append(drivers, d)
+		out = append(out, d)
 	}
-	return s.op.secrets(s.m.cfg.PublicParams, drivers...)
+	return out
 }
 
 // secrets are the values in the requests, the grant and the VIM that must not turn up in texts.
