@@ -11,9 +11,8 @@
 //   - kubespray: ansible-playbook with the playbooks of kubespray, which reach the machines over SSH
 //   - program: what programs have in common: arguments, files, exit codes
 //
-// The comment of each part says what the part refuses and what it does not know. typed makes the API check fields by client-go's types; only
-// kits for tests import it. The machines are connected within the process, by memconn. Tests whose name ends in Contract ask the simulation
-// and, in make e2e-helm, e2e-registry and e2e-kubeadm, the real part the same questions.
+// The comment of each part says what the part refuses and what it does not know. The machines are connected within the process, by memconn.
+// Tests whose name ends in Contract ask the simulation and, in make e2e-helm, e2e-registry and e2e-kubeadm, the real part the same questions.
 //
 // kubeapi serves the API of a cluster, over TLS at port 6443 of its control-plane nodes and wherever haproxy leads to it. A container of
 // the registry image serves the registry API at the port that is published, from the files of its machine, to clients and to the

@@ -16,7 +16,6 @@ import (
 
 // apply is server-side apply.
 func (q *request) apply(old Object) (any, error) {
-	q.http.Header.Set("Content-Type", "yaml")
 	patch, err := q.decode()
 	if err != nil {
 		return nil, err

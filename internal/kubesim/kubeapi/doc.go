@@ -9,7 +9,8 @@
 // Controllers of Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, a scheduler and kubelets work while requests are
 // answered or watched, in a fixed order. What becomes of a pod is said by the name of its image.
 //
-// It refuses methods, kinds of patches and selectors that it does not know. It answers a request for a table with plain JSON.
+// It refuses methods and selectors that it does not know. Documents are JSON or YAML. Other media types, and kinds of patches that it
+// does not know, are answered as by an API server that lacks them (406, 415): a request for a table gets plain JSON if Accept has JSON too.
 //
 // The libraries of Kubernetes do what they can: client-go's types say which fields built-in kinds have, and how patches merge them;
 // package managedfields does server-side apply and keeps the owners of fields.

@@ -101,6 +101,9 @@ func (q *request) notFound() error {
 
 // resource answers a request to objects.
 func (q *request) resource() (any, error) {
+	if err := q.readMedia(); err != nil {
+		return nil, err
+	}
 	query := q.http.URL.Query()
 	switch {
 	case q.http.Method == http.MethodGet && q.path.sub == "" && (query.Get("watch") == "true" || query.Get("watch") == "1"):
@@ -200,10 +203,7 @@ func (q *request) items(matches func(Object) bool) ([]any, error) {
 func (q *request) decode() (Object, error) {
 	var o Object
 	var err error
-	if strings.Contains(q.http.Header.Get("Content-Type"), "protobuf") {
-		return nil, apiFault(http.StatusUnsupportedMediaType, "UnsupportedMediaType", "kubesim: only JSON and YAML are simulated")
-	}
-	if strings.Contains(q.http.Header.Get("Content-Type"), "yaml") {
+	if q.patchType() == applyPatch {
 		err = yaml.Unmarshal(q.body, &o) // JSON is YAML
 	} else {
 		err = json.Unmarshal(q.body, &o)

@@ -38,22 +38,30 @@ func (q *request) patch() (any, error) {
 }
 
 func (q *request) patchType() string {
+	if q.http.Method != http.MethodPatch {
+		return ""
+	}
 	kind, _, _ := strings.Cut(q.http.Header.Get("Content-Type"), ";")
 	return kind
 }
 
-// patched is the object with the patch laid over it. Strategic merge patches need the types of client-go.
+// patchTypes are the types of patches that are simulated. Strategic merge patches need the types of client-go, as those of a real API
+// server, which has JSON patches too.
+func (q *request) patchTypes() []string {
+	if q.path.kind.typed() == nil {
+		return []string{mergePatch, applyPatch}
+	}
+	return []string{mergePatch, strategicPatch, applyPatch}
+}
+
+// patched is the object with the patch laid over it.
 func (q *request) patched(old, patch Object) (Object, error) {
 	changed := clone(old)
-	switch kind, typed := q.patchType(), q.path.kind.typed(); {
-	case kind == mergePatch:
-		merge(changed, patch)
-		return changed, nil
-	case kind == strategicPatch && typed != nil:
-		return strategicpatch.StrategicMergeMapPatch(changed, patch, typed)
-	default:
-		return nil, apiFault(http.StatusUnsupportedMediaType, "UnsupportedMediaType", "kubesim: patches of %s by %q are not simulated", q.path.kind.Plural, kind)
+	if q.patchType() == strategicPatch {
+		return strategicpatch.StrategicMergeMapPatch(changed, patch, q.path.kind.typed())
 	}
+	merge(changed, patch)
+	return changed, nil
 }
 
 // merge follows RFC 7396.

@@ -19,7 +19,8 @@ type request struct {
 	body []byte
 	path apiPath
 
-	dry     bool // nothing is stored
+	media   string // of the answer: "" is JSON
+	dry     bool   // nothing is stored
 	created bool
 	applied bool // by server-side apply, which has set the owners of the fields
 
@@ -35,7 +36,7 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 	q := &request{c: c, http: r, body: body}
 	var out any
 	var text []byte
-	changed, gone := false, false
+	changed, gone, isText := false, false, false
 	c.Host.Locked(func() {
 		if gone = !alive(); gone {
 			return
@@ -43,7 +44,8 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 		before := c.Revision
 		out, err = q.answer()
 		changed = r.Method != http.MethodGet || c.Revision != before
-		if plain, ok := out.(string); ok {
+		var plain string
+		if plain, isText = out.(string); isText {
 			text = []byte(plain)
 		} else if err == nil {
 			text, err = json.Marshal(out)
@@ -59,14 +61,18 @@ func (c *Cluster) Serve(rw http.ResponseWriter, r *http.Request, alive func() bo
 		watching.stream(rw, alive)
 		return
 	}
-	code, contentType := http.StatusOK, "application/json"
+	code := http.StatusOK
 	if err != nil {
 		code, text = status(err)
-		if errors.Is(err, errNoEndpoint) {
-			code, text, contentType = http.StatusServiceUnavailable, []byte(err.Error()), "text/plain"
-		}
 	} else if r.Method == http.MethodPost || q.created && r.Method == http.MethodPatch {
 		code = http.StatusCreated
+	}
+	contentType := mediaJSON // as a real server marks /version and logs, too
+	switch {
+	case errors.Is(err, errNoEndpoint):
+		code, text, contentType = http.StatusServiceUnavailable, []byte(err.Error()), "text/plain"
+	case !isText:
+		text, contentType = q.encoded(text)
 	}
 	rw.Header().Set("Content-Type", contentType)
 	rw.WriteHeader(code)
@@ -106,14 +112,18 @@ func (q *request) answer() (any, error) {
 	if out, err := q.proxied(); out != nil || err != nil {
 		return out, err
 	}
-	if out := q.discovery(); out != nil {
-		return out, nil
-	}
 	if out, err := q.openAPI(); out != nil || err != nil {
 		return out, err
 	}
+	notAcceptable := q.negotiate()
+	if out := q.discovery(); out != nil {
+		return out, notAcceptable
+	}
 	if q.path, err = q.c.parsePath(q.http.URL.Path); err != nil {
 		return nil, err
+	}
+	if notAcceptable != nil && q.path.sub != "log" {
+		return nil, notAcceptable
 	}
 	if err := errors.Join(q.checkQuery(), q.c.RunControllers()); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package kubeapi
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ type watch struct {
 func (q *request) startWatch() (any, error) {
 	query := q.http.URL.Query()
 	matches, err := q.selector()
-	if err != nil {
+	if err := errors.Join(q.checkStream(), err); err != nil {
 		return nil, err
 	}
 	w := &watch{q: q, matches: matches, from: q.c.Revision, bookmarks: query.Get("allowWatchBookmarks") == "true", ends: time.Now().Add(time.Hour)}
