@@ -46,7 +46,8 @@
 //     [github.com/vnfkit/vnfkit/helmclient/helm4sdk]) or by the helm program elsewhere
 //     ([github.com/vnfkit/vnfkit/helmclient/helmcli]); check an implementation of your own with
 //     [github.com/vnfkit/vnfkit/helmclient/helmtest]. Say what keeps Kubernetes objects from being ready:
-//     [github.com/vnfkit/vnfkit/helmclient/readiness].
+//     [github.com/vnfkit/vnfkit/helmclient/readiness]. Test programs that use Helm, CNFs or client-go without a cluster:
+//     [github.com/vnfkit/vnfkit/infra/kubernetes/kubetest].
 //   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller.
 //   - Try all of it, or test a driver, without a cloud and without root:
 //     [github.com/vnfkit/vnfkit/infra/sandbox].

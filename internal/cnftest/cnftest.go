@@ -56,6 +56,17 @@ func PodDelay(d time.Duration) Option { return func(o *options) { o.Delay = d } 
 // Start starts a cluster, which ends with the test.
 func Start(t testing.TB, with ...Option) *Cluster {
 	t.Helper()
+	c, err := Open(with...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.t = t
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// Open starts a cluster that runs until Stop. Its methods that need a test panic: Start and Kubeconfig.
+func Open(with ...Option) (*Cluster, error) {
 	var o options
 	Nodes(3)(&o)
 	PodDelay(20 * time.Millisecond)(&o)
@@ -64,33 +75,37 @@ func Start(t testing.TB, with ...Option) *Cluster {
 	}
 	kube, err := kubeapi.NewStandalone(o.StandaloneOptions)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	cert, err := kube.Certificate(net.IPv4(127, 0, 0, 1))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	c := &Cluster{t: t, kube: kube, address: "127.0.0.1:0", tls: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12,
+	c := &Cluster{kube: kube, address: "127.0.0.1:0", tls: &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12,
 		ClientCAs: kube.ClientCAs(), ClientAuth: tls.VerifyClientCertIfGiven, NextProtos: []string{"h2", "http/1.1"}}}
 	if c.token, err = c.NewToken("admin", 24*time.Hour); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	c.Start()
-	t.Cleanup(c.Stop)
-	return c
+	return c, c.listen()
 }
 
 // Start starts the API server again after Stop, at the same address and with all that it knew.
 func (c *Cluster) Start() {
 	c.t.Helper()
+	if err := c.listen(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *Cluster) listen() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server != nil {
-		return
+		return nil
 	}
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", c.address)
 	if err != nil {
-		c.t.Fatal(err)
+		return err
 	}
 	c.address = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -99,10 +114,11 @@ func (c *Cluster) Start() {
 	server := c.server
 	c.requests.Go(func() {
 		defer cancel()
-		if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) && c.t != nil {
 			c.t.Error(err)
 		}
 	})
+	return nil
 }
 
 // Stop stops the API server: connections end, new ones are refused.
