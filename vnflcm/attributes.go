@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // dataType describes the attributes of a data type of requests beyond the fields of its Go type.
@@ -65,19 +67,23 @@ func dataTypeOf(t reflect.Type) dataType {
 
 // ignoredAttribute is an attribute of a document that has no effect.
 type ignoredAttribute struct {
-	path     string
-	standard bool   // the standards have the attribute
-	nearest  string // the most similar attribute of the Go type; "" if none is similar
+	path, name string
+	standard   bool             // the standards have the attribute
+	known      map[string][]int // the attributes of the Go type, which may be meant
 }
 
+// maxSuggestions bounds the names for which the nearest one is sought, because that takes long.
+const maxSuggestions = 100
+
 func (a ignoredAttribute) reason() string {
-	switch {
-	case a.standard:
+	if a.standard {
 		return "has no effect in vnfkit"
-	case a.nearest != "":
-		return fmt.Sprintf("is no attribute of this request; did you mean %q?", a.nearest)
 	}
-	return "is no attribute of this request"
+	reason := "is no attribute of this request"
+	if meant := problem.Nearest(a.name, sortedKeys(a.known)); meant != "" {
+		reason += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return reason
 }
 
 func (a ignoredAttribute) fault() error { return &ParamError{Path: a.path, Reason: a.reason()} }

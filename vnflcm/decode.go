@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // DecodeRequest fills into (a pointer to one of the request types) from a JSON document, under the rules of
@@ -29,7 +27,10 @@ func DecodeRequest(data []byte, into any) (warnings []string, err error) {
 	ignored, err := decodeAttributes(data, into, true)
 	faults := []error{err, checkSurrogates(data)}
 	isStrict := dataTypeOf(reflect.TypeOf(into).Elem()).strict
-	for _, a := range ignored {
+	for i, a := range ignored {
+		if i >= maxSuggestions {
+			a.known = nil
+		}
 		if isStrict && !a.standard {
 			faults = append(faults, a.fault())
 		} else {
@@ -211,9 +212,9 @@ func (d *attributeDecoder) object(path string, tree any, v reflect.Value) {
 		switch isIdle := slices.Contains(kind.idle, key); {
 		case isIdle && (child == nil || child == ""), known && !isIdle:
 		case isIdle, slices.Contains(kind.ignored, key):
-			d.ignored = append(d.ignored, ignoredAttribute{path: at, standard: true})
+			d.ignored = append(d.ignored, ignoredAttribute{path: at, name: key, standard: true})
 		default:
-			d.ignored = append(d.ignored, ignoredAttribute{path: at, nearest: problem.Nearest(key, sortedKeys(fields))})
+			d.ignored = append(d.ignored, ignoredAttribute{path: at, name: key, known: fields})
 		}
 	}
 }

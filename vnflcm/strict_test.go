@@ -2,6 +2,8 @@ package vnflcm_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +77,28 @@ func TestStandardAttributesAreAccepted(t *testing.T) {
 	want = append(want, "vimConnectionInfo[0].vimConnectionId: has no effect in vnfkit")
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestManyMisspeltAttributes checks that all are reported, and a name suggested for the first 100.
+func TestManyMisspeltAttributes(t *testing.T) {
+	t.Parallel()
+	body := map[string]int{}
+	for i := range 1000 {
+		body[fmt.Sprintf("flavourId%03d", i)] = i
+	}
+	text, err := json.Marshal(body)
+	must(t, err)
+	warnings, err := vnflcm.DecodeRequest(text, &vnflcm.InstantiateVnfRequest{})
+	must(t, err)
+	suggested := 0
+	for _, w := range warnings {
+		if strings.HasSuffix(w, `did you mean "flavourId"?`) {
+			suggested++
+		}
+	}
+	if len(warnings) != 1000 || suggested != 100 {
+		t.Errorf("%d warnings, %d of them with a name", len(warnings), suggested)
 	}
 }
 
