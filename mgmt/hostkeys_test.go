@@ -123,7 +123,7 @@ func TestHostKeysOfMachines(t *testing.T) {
 				if err == nil {
 					return true
 				}
-				if !errors.Is(err, sshexec.ErrHostKey) || !strings.Contains(err.Error(), "worker-") {
+				if !errors.Is(err, sshexec.ErrHostKey) || !strings.Contains(err.Error(), "workerNode-0: ") {
 					t.Errorf("%s: %v", name, err)
 				}
 				if len(host.Commands()) > 0 {

@@ -24,6 +24,10 @@ type Node struct {
 	SSH      *sshexec.Host // as the login user; as root: Root
 }
 
+// String returns the long name of the machine (vnflcm.VNFC.Describe), for texts that are not the error of a step on the machine. Label
+// returns the short name.
+func (n Node) String() string { return n.Describe(n.HostName) }
+
 // Access says how a group of machines is reached: those that have the connection point CP.
 type Access struct {
 	CP    string // connection point descriptor for SSH: of the VNFD, or a name that the InfraDriver adds
@@ -68,6 +72,7 @@ func (a Access) Nodes(op *vnflcm.Operation, pool *sshexec.Pool, role string) ([]
 		}
 		n, err := a.node(role, v)
 		if err == nil {
+			op.NameHost(v, n.HostName)
 			n.SSH = pool.Host(a.target(n, via, auth, trust))
 		}
 		nodes, errs = append(nodes, n), append(errs, err)
@@ -97,7 +102,7 @@ func (a Access) node(role string, v vnflcm.VNFC) (Node, error) {
 		missing = cmp.Or(a.NIC, a.CP)
 	}
 	if missing != "" {
-		return n, fmt.Errorf("mgmt: VNFC %s (%s) has no address at connection point %s", v.ID, v.Name, missing)
+		return n, fmt.Errorf("mgmt: VNFC %s has no address at connection point %s", v, missing)
 	}
 	n.IP = nic.Fixed[0]
 	n.HostName = HostName(role, n.IP)
@@ -108,7 +113,7 @@ func (a Access) node(role string, v vnflcm.VNFC) (Node, error) {
 func (a Access) target(n Node, via *sshexec.Target, auth []sshexec.Auth, trust sshexec.HostKeyPolicy) sshexec.Target {
 	ssh, _ := n.CP(a.CP)
 	return sshexec.Target{
-		ID: n.ResourceID, Name: n.HostName, Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.Login.Username,
+		ID: n.ResourceID, Name: n.Label(), Addr: netip.AddrPortFrom(ssh.Address(), 22).String(), User: a.Login.Username,
 		Auth:     auth,
 		Sudo:     sshexec.SudoPassword(a.sudoPassword().Reveal()),
 		HostKeys: trust,
@@ -122,7 +127,7 @@ func (n Node) Reach(ctx context.Context, op *vnflcm.Operation, limit time.Durati
 	return n.Do(ctx, op, "reach", limit, func(ctx context.Context) error {
 		complaints, err := n.Root().AwaitBoot(ctx)
 		if complaints != "" {
-			op.Log.WarnContext(ctx, "cloud-init reports errors", "host", n.HostName, "status", complaints)
+			op.Log.WarnContext(ctx, "cloud-init reports errors", "host", n.Label(), "status", complaints)
 		}
 		return err
 	})

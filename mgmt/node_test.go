@@ -75,9 +75,9 @@ func TestAccessNodes(t *testing.T) {
 		"of the machines": {access: mgmt.Access{CP: "sssh"}, flavour: flavour, vnfcs: []vnflcm.VNFC{vnfc("a", cp("floating", "", "203.0.113.1"))},
 			err: "VDUs have ssh, data, floating"},
 		"no address": {access: mgmt.Access{CP: "ssh"}, vnfcs: []vnflcm.VNFC{vnfc("a", cp("ssh", "", ""))},
-			err: "VNFC a (a) has no address at connection point ssh"},
+			err: "VNFC a has no address at connection point ssh"},
 		"no NIC": {flavour: flavour, access: mgmt.Access{CP: "ssh", NIC: "data"}, vnfcs: []vnflcm.VNFC{vnfc("a", cp("ssh", "10.0.0.1", ""))},
-			err: "VNFC a (a) has no address at connection point data"},
+			err: "VNFC a (10.0.0.1) has no address at connection point data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -236,7 +236,7 @@ func (rec *instanceRecord) shares(other *instanceRecord) error {
 	}
 	for _, v := range rec.Resources.VNFCs {
 		if slices.ContainsFunc(other.Resources.VNFCs, v.sameResource) {
-			return fmt.Errorf("%w: the machine %s belongs to the VNF instance %s", ErrConflict, v.ResourceID, other.Instance.ID)
+			return fmt.Errorf("%w: the machine %s, resource %s, belongs to the VNF instance %s", ErrConflict, v, v.ResourceID, other.Instance.ID)
 		}
 	}
 	return nil

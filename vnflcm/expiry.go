@@ -197,7 +197,7 @@ func (c Certificate) title() string {
 func (rec *instanceRecord) machines() map[string]string {
 	out := map[string]string{}
 	for _, v := range rec.Resources.VNFCs {
-		out[v.ID] = v.Name
+		out[v.ID] = v.Label()
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -30,21 +31,33 @@ func newFailure(err, stopped error) *failure {
 	return &failure{err, strings.Join(out, "\n")}
 }
 
+// mostDescribed is for how many machines a line has host name, address and id beside the name.
+const mostDescribed = 5
+
 // reason is why a step has failed, or something else if step is "".
 type reason struct {
 	step string
-	on   []string // machines
+	on   []machine
 	text string
 }
+
+// machine has the long and the short name of a machine.
+type machine struct{ long, short string }
 
 func (r reason) String() string {
 	switch {
 	case r.step == "":
 		return r.text
-	case r.on[0] == "":
+	case r.on[0].long == "":
 		return r.step + ": " + r.text
 	}
-	return r.step + " on " + strings.Join(r.on, ", ") + ": " + r.text
+	names := make([]string, len(r.on))
+	for i, m := range r.on {
+		if names[i] = m.long; len(r.on) > mostDescribed {
+			names[i] = m.short
+		}
+	}
+	return r.step + " on " + strings.Join(names, ", ") + ": " + r.text
 }
 
 // reasonsOf returns the reasons that are joined in err.
@@ -53,9 +66,9 @@ func reasonsOf(err error) (out []reason) {
 	case *StepError:
 		var texts []string
 		for _, r := range reasonsOf(e.Err) {
-			texts = append(texts, r.String())
+			texts = append(texts, e.withoutMachine(r.String()))
 		}
-		return []reason{{step: e.Phase + ": " + e.Name, on: []string{e.On}, text: lines(texts)}}
+		return []reason{{step: e.Phase + ": " + e.Name, on: []machine{{e.machine(), cmp.Or(e.Host, e.On)}}, text: lines(texts)}}
 	case interface{ Unwrap() []error }:
 		if all := e.Unwrap(); errors.Join(all...).Error() == err.Error() {
 			for _, each := range all {

@@ -19,27 +19,31 @@ var errRefused = errors.New("connection refused")
 func TestTextOfFailure(t *testing.T) {
 	t.Parallel()
 	const cancelled, join = "vnflcm: the operation was cancelled\n", "instantiate_end: join on "
+	const master, worker0, worker1 = "master0 (master-0)", "worker0 (worker-0)", "worker1 (worker-1)"
 	for name, c := range map[string]struct {
 		mode vnflcm.CancelMode // "": the operation is not cancelled
 		fail func(ctx context.Context, on string) error
 		want string
 	}{
-		"same reason":       {"", func(context.Context, string) error { return errRefused }, join + "master-0, worker-0, worker-1: connection refused"},
-		"other reasons":     {"", func(_ context.Context, on string) error { return fmt.Errorf("%s: %w", on, errRefused) }, join + "master-0: master-0: connection refused\n" + join + "worker-0: worker-0: connection refused\n" + join + "worker-1: worker-1: connection refused"},
-		"reasons of a step": {"", func(context.Context, string) error { return errors.Join(errRefused, errCut, errRefused) }, join + "master-0, worker-0, worker-1: connection refused\ncut off"},
-		"cancelled":         {vnflcm.CancelForceful, func(ctx context.Context, _ string) error { return context.Cause(ctx) }, cancelled + join + "master-0, worker-0: stopped"},
+		"same reason": {"", func(context.Context, string) error { return errRefused }, join + master + ", " + worker0 + ", " + worker1 + ": connection refused"},
+		"other reasons": {"", func(_ context.Context, on string) error { return fmt.Errorf("port of %s: %w", on, errRefused) },
+			join + master + ": port of master0: connection refused\n" + join + worker0 + ": port of worker0: connection refused\n" + join + worker1 + ": port of worker1: connection refused"},
+		"reasons of connections": {"", func(_ context.Context, on string) error { return fmt.Errorf("%s: %w", on, errRefused) },
+			join + master + ", " + worker0 + ", " + worker1 + ": connection refused"},
+		"reasons of a step": {"", func(context.Context, string) error { return errors.Join(errRefused, errCut, errRefused) }, join + master + ", " + worker0 + ", " + worker1 + ": connection refused\ncut off"},
+		"cancelled":         {vnflcm.CancelForceful, func(ctx context.Context, _ string) error { return context.Cause(ctx) }, cancelled + join + master + ", " + worker0 + ": stopped"},
 		"cancelled by the context": {vnflcm.CancelForceful, func(ctx context.Context, _ string) error { return ctx.Err() },
-			cancelled + join + "master-0, worker-0: context canceled"},
+			cancelled + join + master + ", " + worker0 + ": context canceled"},
 		"cancelled while it waits": {vnflcm.CancelForceful, func(ctx context.Context, on string) error {
 			return fmt.Errorf("%s: %w; last: %w", on, context.Cause(ctx), errRefused)
-		}, cancelled + join + "master-0: master-0: connection refused\n" + join + "worker-0: worker-0: connection refused"},
-		"gracefully": {vnflcm.CancelGraceful, func(context.Context, string) error { return nil }, cancelled + join + "worker-1: stopped"},
+		}, cancelled + join + master + ", " + worker0 + ": connection refused"},
+		"gracefully": {vnflcm.CancelGraceful, func(context.Context, string) error { return nil }, cancelled + join + worker1 + ": stopped"},
 		"gracefully, and a machine failed": {vnflcm.CancelGraceful, func(_ context.Context, on string) error {
-			if on == "master-0" {
+			if on == "master0" {
 				return errRefused
 			}
 			return nil
-		}, cancelled + join + "master-0: connection refused\n" + join + "worker-1: stopped"},
+		}, cancelled + join + master + ": connection refused\n" + join + worker1 + ": stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +61,7 @@ func TestTextOfFailure(t *testing.T) {
 					case <-ctx.Done():
 					case <-stop:
 					}
-					if err := c.fail(ctx, s.On); err != nil {
+					if err := c.fail(ctx, s.Host); err != nil {
 						return err
 					}
 					return next(ctx)

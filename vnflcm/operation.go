@@ -263,15 +263,23 @@ func (op *Operation) attempt() int {
 
 // hostOf returns the name of a VNFC, "" if it has none.
 func (op *Operation) hostOf(id string) string {
+	if v, found := op.vnfc(id); found && v.Name != "" {
+		return v.Label()
+	}
+	return ""
+}
+
+// vnfc returns the VNFC with this id that exists, or that the operation adds or removes.
+func (op *Operation) vnfc(id string) (v VNFC, found bool) {
 	if id == "" {
-		return ""
+		return VNFC{}, false
 	}
 	for _, list := range [][]VNFC{op.Change.Removed, op.Change.Added, op.VNFCs} {
 		if i := slices.IndexFunc(list, func(v VNFC) bool { return v.ID == id }); i >= 0 {
-			return list[i].Name
+			return list[i], true
 		}
 	}
-	return ""
+	return VNFC{}, false
 }
 
 func (op *Operation) emit(e Event) {

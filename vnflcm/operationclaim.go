@@ -66,7 +66,7 @@ func (c *operationClaim) noteStep(ctx context.Context, info StepInfo) error {
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) { // all processes were only stopped, or damage
 			return nil
 		}
-		s.Steps = append(s.Steps, begunStep{Phase: info.Phase, Step: info.Name, On: info.On})
+		s.Steps = append(s.Steps, begunStep{Phase: info.Phase, Step: info.Name, On: info.On, Host: info.Host})
 		record, errSealed := c.records.Seal(kindSuspect, c.ID(), version, s)
 		b.Put = append(b.Put, record)
 		return errors.Join(err, errSealed)

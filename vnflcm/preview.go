@@ -1,7 +1,6 @@
 package vnflcm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -233,13 +232,8 @@ func (c Change) tasks(phase string) (out []PlannedTask) {
 		vnfcs     []VNFC
 	}{{"add", "the VIM makes the machine", c.Added}, {"remove", "the VIM removes the machine", c.Removed}, {"replace", "the VIM makes another machine in the place of this one", c.Replaced}} {
 		for _, v := range part.vnfcs {
-			out = append(out, PlannedTask{Phase: phase, Name: part.name, On: v.ID, Machine: v.label(), Why: part.why})
+			out = append(out, PlannedTask{Phase: phase, Name: part.name, On: v.ID, Machine: v.Label(), Why: part.why})
 		}
 	}
 	return out
-}
-
-// label names a VNFC for readers. One that does not exist yet may have a VDU only.
-func (v VNFC) label() string {
-	return cmp.Or(v.Name, "new "+v.VDU)
 }

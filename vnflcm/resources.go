@@ -18,7 +18,7 @@ type VNFC struct {
 	ResourceID string `json:"resourceId,omitempty"` // id of the server on the VIM; it changes with a heal. Host keys are stored under it
 	VDU        string `json:"vdu"`
 	Aspect     string `json:"aspect,omitempty"` // the scaling aspect that made it
-	Name       string `json:"name,omitempty"`
+	Name       string `json:"name,omitempty"`   // as on the VIM. It comes from the VNFD or a request: print Label or String
 	Zone       string `json:"zone,omitempty"`
 	Host       string `json:"host,omitempty"` // compute host, where the VIM shows it
 	// HostKey is the SSH host key of the machine in authorized_keys form, if the VIM reports it. Management drivers

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,15 +53,27 @@ func (i StepInfo) Key() string {
 // StepError is a step that failed.
 type StepError struct {
 	StepInfo
-	Err error
+	Machine string // the VNFC with host name, address and id, as VNFC.Describe returns them; "": the whole VNF, or an unknown VNFC
+	Err     error
 }
 
+// Error names phase, step and machine. The reason does not repeat the name of the machine at its beginning.
 func (e *StepError) Error() string {
 	at := e.Phase + ": " + e.Name
-	if e.On != "" {
-		at += " on " + e.On
+	if machine := e.machine(); machine != "" {
+		at += " on " + machine
 	}
-	return at + ": " + e.Err.Error()
+	return at + ": " + e.withoutMachine(e.Err.Error())
+}
+
+func (e *StepError) machine() string { return cmp.Or(e.Machine, e.On) }
+
+// withoutMachine removes the short name of the machine, with which errors of its connection begin.
+func (e *StepError) withoutMachine(reason string) string {
+	if e.Host == "" {
+		return reason
+	}
+	return strings.TrimPrefix(reason, e.Host+": ")
 }
 
 func (e *StepError) Unwrap() error { return e.Err }
@@ -80,7 +93,7 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	info := StepInfo{OperationID: op.ID, Phase: op.phase, Name: s.Name, On: s.On, Host: op.hostOf(s.On), Attempt: op.attempt()}
 	fail := func(err error) (T, error) {
 		var zero T
-		return zero, &StepError{StepInfo: info, Err: err}
+		return zero, &StepError{StepInfo: info, Machine: op.machineOf(s.On), Err: err}
 	}
 	if op.steps == nil {
 		return fail(fmt.Errorf("%w: Plan and Validate change nothing, so they have no steps", ErrProgramming))
@@ -230,6 +243,7 @@ type stepGuard struct {
 	mu        sync.Mutex
 	seen      map[string]bool
 	declared  []string                    // by Operation.Declare
+	hosts     map[string]string           // host names that the driver has given, by VNFC
 	mayBegin  func(context.Context) error // says why no further step may begin
 	journal   map[string]store.Record     // of the phase, when it began
 	performed *performance

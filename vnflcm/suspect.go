@@ -41,7 +41,11 @@ type begunStep struct {
 	Phase string `json:"phase"`
 	Step  string `json:"step"`
 	On    string `json:"on,omitempty"`
+	Host  string `json:"host,omitempty"` // name of the VNFC
 }
+
+// machine returns the name and the id of the VNFC.
+func (s begunStep) machine() string { return VNFC{ID: s.On, Name: s.Host}.String() }
 
 // suspicion decides beside which other operations a process works on an operation.
 type suspicion int
@@ -154,9 +158,9 @@ func (r *run) dropSuspect(ctx context.Context, b *store.Batch) error {
 func (rec *operationRecord) conviction(t takeover) error {
 	errs, at := []error{ErrProcessEnded}, ""
 	for _, s := range t.begun {
-		failed := &StepError{StepInfo: StepInfo{OperationID: rec.Occ.ID, Phase: s.Phase, Name: s.Step, On: s.On}, Err: ErrProcessEnded}
+		failed := &StepError{StepInfo: StepInfo{OperationID: rec.Occ.ID, Phase: s.Phase, Name: s.Step, On: s.On, Host: s.Host}, Machine: s.machine(), Err: ErrProcessEnded}
 		errs = append(errs, failed)
-		at += fmt.Sprintf(", in step %s of %s", strings.TrimSpace(s.Step+" "+s.On), s.Phase)
+		at += fmt.Sprintf(", in step %s of %s", strings.TrimSpace(s.Step+" "+s.machine()), s.Phase)
 	}
 	if at == "" {
 		at = ", outside of a step, at or after the beginning of the phase " + rec.due()

@@ -148,7 +148,7 @@ func TestDeadlyOperation(t *testing.T) {
 					}
 					occ, err := d.wait(opID, nil, vnflcm.FailedTemp)
 					wantIs(t, err, vnflcm.ErrProcessEnded)
-					for _, want := range []string{"4 times", "in step join worker-0 of instantiate_end", "retry the operation, roll it back or fail it", "The last process was "} {
+					for _, want := range []string{"4 times", "in step join worker0 (worker-0) of instantiate_end", "retry the operation, roll it back or fail it", "The last process was "} {
 						if !strings.Contains(occ.Error.Detail, want) {
 							t.Errorf("the detail does not contain %q:\n%s", want, occ.Error.Detail)
 						}

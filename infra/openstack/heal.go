@@ -81,9 +81,9 @@ func (w *work) unreplaced(t tree) error {
 		i := slices.IndexFunc(servers, func(s server) bool { return s.vnfc == v.ID })
 		switch {
 		case i < 0:
-			faults = append(faults, fmt.Errorf("VNFC %s (%s) is not in the stack", v.ID, v.Name))
+			faults = append(faults, fmt.Errorf("VNFC %s is not in the stack", v))
 		case servers[i].PhysicalID == v.ResourceID || servers[i].PhysicalID == "":
-			faults = append(faults, fmt.Errorf("VNFC %s still has server %s", v.ID, v.ResourceID))
+			faults = append(faults, fmt.Errorf("VNFC %s still has server %s", v, v.ResourceID))
 		}
 	}
 	return errors.Join(faults...)

@@ -63,7 +63,7 @@ func (w *work) missized(t tree, want map[string]int) error {
 	}
 	for _, v := range w.staying() {
 		if !slices.ContainsFunc(t.servers(), func(s server) bool { return s.vnfc == v.ID }) {
-			faults = append(faults, fmt.Errorf("VNFC %s (%s) is gone though it was to stay", v.ID, v.Name))
+			faults = append(faults, fmt.Errorf("VNFC %s is gone though it was to stay", v))
 		}
 	}
 	return errors.Join(faults...)

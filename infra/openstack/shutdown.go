@@ -55,16 +55,16 @@ func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 		return nil
 	}
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is off, or never ran
-		return fmt.Errorf("shut down server %s: %w", v.ResourceID, w.clients.Explain(err))
+		return fmt.Errorf("shut down server %s of %s: %w", v.ResourceID, v, w.clients.Explain(err))
 	}
-	return retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll, For: "the end of server " + v.ResourceID}.Do(ctx, func() error {
+	return retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll, For: "the end of server " + v.ResourceID + " of " + v.Label()}.Do(ctx, func() error {
 		s, err := servers.Get(ctx, w.clients.Nova, v.ResourceID).Extract()
 		switch {
 		case gophercloud.ResponseCodeIs(err, http.StatusNotFound), err == nil && s.Status != "ACTIVE":
 			return nil
 		case err != nil:
-			return fmt.Errorf("server %s is not off: %w", v.ResourceID, w.clients.Explain(err))
+			return fmt.Errorf("server %s of %s is not off: %w", v.ResourceID, v.Label(), w.clients.Explain(err))
 		}
-		return fmt.Errorf("server %s is not off", v.ResourceID)
+		return fmt.Errorf("server %s of %s is not off", v.ResourceID, v.Label())
 	})
 }

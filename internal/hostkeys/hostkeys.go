@@ -49,7 +49,7 @@ func (k store) PutHostKey(ctx context.Context, id, key string) error {
 	err := k.op.State().Put(ctx, "hostkey/"+id, key)
 	if err == nil && !k.told {
 		k.op.Log.WarnContext(ctx, "the host key of a machine is trusted because it is the first one seen: neither the request nor the VIM states the key",
-			"machine", id, "name", k.vnfc(id).Name, "host_key", key)
+			"machine", id, "name", k.vnfc(id).Label(), "host_key", key)
 	}
 	return err
 }

@@ -233,15 +233,15 @@ func TestWaitReady(t *testing.T) {
 	s := newSite(t, "w2")
 	s.must("w2", "sudo systemctl stop containerd")
 	var told []string
-	addrs := []netip.Addr{addressOf("m1"), addressOf("w2")}
-	err := s.WaitReady(t.Context(), addrs, func(message string) {
+	machines := map[netip.Addr]string{addressOf("m1"): "m1", addressOf("w2"): "worker (w2)"}
+	err := s.WaitReady(t.Context(), machines, func(message string) {
 		told = append(told, message)
 		s.must("w2", "sudo systemctl start containerd")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"1 of 2 nodes are Ready; node w2: container runtime network not ready: cni plugin not initialized"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"1 of 2 nodes are Ready; worker (w2) is not Ready: container runtime network not ready: cni plugin not initialized"}, told); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -263,11 +263,11 @@ func TestWaitReadyTimesOut(t *testing.T) {
 		}
 	})
 	told := 0
-	err := s.WaitReady(ctx, []netip.Addr{addressOf("m1"), addressOf("w2"), addressOf("w3")}, func(string) { told++ })
+	err := s.WaitReady(ctx, map[netip.Addr]string{addressOf("m1"): "m1", addressOf("w2"): "w2", addressOf("w3"): "worker-3"}, func(string) { told++ })
 	if !errors.Is(err, errLate) || told != 1 {
 		t.Fatalf("told %d times: %v", told, err)
 	}
-	for _, want := range []string{"waiting for all nodes to be Ready", "no node has the address 10.0.0.3", "node w2: Kubelet stopped posting"} {
+	for _, want := range []string{"waiting for all nodes to be Ready", "worker-3 has not joined: no node has the address 10.0.0.3", "w2 is not Ready: Kubelet stopped posting"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -336,7 +336,7 @@ func TestConnections(t *testing.T) {
 		}},
 		{"drain", 1, func() error { return k.Drain(t.Context(), "w2", cluster.DrainOptions{Timeout: time.Minute}) }},
 		{"late", 1, func() error {
-			if err := k.WaitReady(late, []netip.Addr{addressOf("w9")}, func(string) {}); err == nil {
+			if err := k.WaitReady(late, map[netip.Addr]string{addressOf("w9"): "w9"}, func(string) {}); err == nil {
 				return errors.New("w9 is ready")
 			}
 			return nil

@@ -3,7 +3,7 @@
 //
 //	kube := cluster.New(controlPlane) // mgmt.Nodes, or another type that reads a file and opens a connection
 //	if err := kube.Apply(ctx, manifest); err != nil { ... }
-//	err := kube.WaitReady(ctx, addresses, func(message string) { op.Report(ctx, message) })
+//	err := kube.WaitReady(ctx, machines, func(message string) { op.Report(ctx, message) })
 //
 // All control-plane nodes are equal: each call asks them in turn until one answers. It reads the administrator's kubeconfig
 // on the node, connects to the API server of that node, and verifies its certificate against the CA of the kubeconfig.

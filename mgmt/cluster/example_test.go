@@ -27,7 +27,7 @@ func Example() {
 	defer kube.Close()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 100*time.Millisecond, errors.New("no success within 100ms"))
 	defer cancel()
-	err := kube.WaitReady(ctx, []netip.Addr{netip.MustParseAddr("10.10.0.7")}, func(message string) { fmt.Println(message) })
+	err := kube.WaitReady(ctx, map[netip.Addr]string{netip.MustParseAddr("10.10.0.7"): "workerNode-0"}, func(message string) { fmt.Println(message) })
 	fmt.Println(errors.Is(err, cluster.ErrNoAPI))
 	// Output: true
 }

@@ -82,7 +82,7 @@ func TestHugeAnswers(t *testing.T) {
 		"endless list":   {http.StatusOK, `{"kind":"NodeList","apiVersion":"v1","items":[{}`, ",{},{},{}", "the answer is longer than 64 MiB"},
 		"a long refusal": {http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` + long + `"}`, "", "xxx"},
 		"a long condition": {http.StatusOK, `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.1"}],` +
-			`"conditions":[{"type":"Ready","status":"False","message":"` + long + `"}]}}]}`, "", "node n: xxx"},
+			`"conditions":[{"type":"Ready","status":"False","message":"` + long + `"}]}}]}`, "", "worker is not Ready: xxx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestHugeAnswers(t *testing.T) {
 			if name == "a long condition" {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				err = k.WaitReady(ctx, []netip.Addr{netip.MustParseAddr("10.0.0.1")}, func(message string) {
+				err = k.WaitReady(ctx, map[netip.Addr]string{netip.MustParseAddr("10.0.0.1"): "worker"}, func(message string) {
 					cancel()
 					if len(message) > 4<<10 {
 						t.Errorf("the report has %d bytes", len(message))

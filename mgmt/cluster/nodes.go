@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -148,19 +149,20 @@ func (s *session) mergeNode(ctx context.Context, node string, patch any) error {
 	return err
 }
 
-// WaitReady waits until a node is Ready at each of these addresses. It calls report with the reasons, when they change.
-func (c *Cluster[R]) WaitReady(ctx context.Context, addrs []netip.Addr, report func(string)) error {
+// WaitReady waits until the node of each of these machines is Ready. It calls report with the reasons, when they change. machines has the
+// name of each machine for people, by the InternalIP of its node.
+func (c *Cluster[R]) WaitReady(ctx context.Context, machines map[netip.Addr]string, report func(string)) error {
 	told := ""
 	return c.poll(ctx, "all nodes to be Ready", func(ctx context.Context, s *session) error {
 		nodes, err := s.nodes(ctx)
 		if err != nil {
 			return err
 		}
-		blocking := notReady(nodes, addrs)
+		blocking := notReady(nodes, machines)
 		if len(blocking) == 0 {
 			return nil
 		}
-		message := fmt.Sprintf("%d of %d nodes are Ready; %v", len(addrs)-len(blocking), len(addrs), blocking[0])
+		message := fmt.Sprintf("%d of %d nodes are Ready; %v", len(machines)-len(blocking), len(machines), blocking[0])
 		if message != told {
 			told = message
 			report(message)
@@ -169,17 +171,17 @@ func (c *Cluster[R]) WaitReady(ctx context.Context, addrs []netip.Addr, report f
 	})
 }
 
-// notReady returns a reason for each address without a Ready node.
-func notReady(nodes []Node, addrs []netip.Addr) (blocking []error) {
+// notReady returns a reason for each machine without a Ready node, in the order of the addresses.
+func notReady(nodes []Node, machines map[netip.Addr]string) (blocking []error) {
 	byAddr := map[netip.Addr]Node{}
 	for _, n := range nodes {
 		byAddr[n.Address] = n
 	}
-	for _, addr := range addrs {
+	for _, addr := range slices.SortedFunc(maps.Keys(machines), netip.Addr.Compare) {
 		if n, joined := byAddr[addr]; !joined {
-			blocking = append(blocking, fmt.Errorf("no node has the address %s: none has joined from there", addr))
+			blocking = append(blocking, fmt.Errorf("%s has not joined: no node has the address %s", machines[addr], addr))
 		} else if !n.Ready {
-			blocking = append(blocking, fmt.Errorf("node %s: %s", n.Name, n.Reason))
+			blocking = append(blocking, fmt.Errorf("%s is not Ready: %s", machines[addr], n.Reason))
 		}
 	}
 	return blocking

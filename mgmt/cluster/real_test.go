@@ -248,7 +248,7 @@ func (c *control) nodes(ctx context.Context, t *testing.T, k *cluster.Cluster[cl
 		c.status(ctx, "/api/v1/nodes/w2", fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.2"}],"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339)))
 	}
 	ready()
-	if err := k.WaitReady(ctx, []netip.Addr{addressOf("w2")}, func(string) { ready() }); err != nil {
+	if err := k.WaitReady(ctx, map[netip.Addr]string{addressOf("w2"): "w2"}, func(string) { ready() }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

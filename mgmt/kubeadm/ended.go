@@ -285,7 +285,7 @@ func (e *environment) isRenewed(n mgmt.Node) (bool, error) {
 // awaitKubelet waits until a node whose kubelet has a new certificate is Ready.
 func awaitKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
 	return mgmt.Within(ctx, min(e.config.Timeouts.Ready, 2*time.Minute), func(ctx context.Context) error {
-		return e.kube.WaitReady(ctx, []netip.Addr{n.IP}, func(message string) { e.op.Report(ctx, message) })
+		return e.kube.WaitReady(ctx, map[netip.Addr]string{n.IP: n.Label()}, func(message string) { e.op.Report(ctx, message) })
 	})
 }
 

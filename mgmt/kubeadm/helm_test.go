@@ -131,7 +131,7 @@ func TestHelmDoesNothing(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: helmPackage(t, "exit 0\n")})
 	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, helmParams))
-	if err = l.Fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run on master-198-18-0-10, but there is no Helm for CNFs") {
+	if err = l.Fails(opID, err); !strings.Contains(err.Error(), "Scripts/helm.sh has run on masterNode-0, but there is no Helm for CNFs") {
 		t.Errorf("the error is %v", err)
 	}
 }

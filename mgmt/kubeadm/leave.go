@@ -27,7 +27,7 @@ func forced(do func(*nodedrain.Leaving, context.Context, mgmt.Node, bool) error)
 // runReset stops what kubeadm has started on a machine. The machine is removed even if that fails.
 func runReset(ctx context.Context, e *environment, n mgmt.Node) error {
 	if err := controlplane.Reset(ctx, n); err != nil {
-		e.op.Log.WarnContext(ctx, "the removed machine could not be reset", "host", n.HostName, "error", err)
+		e.op.Log.WarnContext(ctx, "the removed machine could not be reset", "host", n.Label(), "error", err)
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func runDrainAll(ctx context.Context, e *environment, n mgmt.Node) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.op.Log.WarnContext(ctx, "the node is not drained", "host", n.HostName, "error", err)
+		e.op.Log.WarnContext(ctx, "the node is not drained", "host", n.Label(), "error", err)
 	}
 	return nil
 }

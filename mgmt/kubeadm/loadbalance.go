@@ -73,7 +73,7 @@ func balance(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mg
 	return n.Do(ctx, e.op, "balance-"+fingerprint(controlPlane), e.config.Timeouts.Install, func(ctx context.Context) error {
 		err := serve(ctx, e, n, controlPlane)
 		if clusternodes.Unreachable(ctx, err) {
-			e.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.HostName, "error", err)
+			e.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.Label(), "error", err)
 			return nil
 		}
 		return err

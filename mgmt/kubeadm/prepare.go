@@ -45,7 +45,7 @@ func (e *environment) proxySecrets() []string {
 func runUpdateHosts(ctx context.Context, e *environment, n mgmt.Node) error {
 	err := runWriteHosts(ctx, e, n)
 	if clusternodes.Unreachable(ctx, err) {
-		e.op.Log.WarnContext(ctx, "the hosts file of a node could not be brought up to date", "host", n.HostName, "error", err)
+		e.op.Log.WarnContext(ctx, "the hosts file of a node could not be brought up to date", "host", n.Label(), "error", err)
 		return nil
 	}
 	return err

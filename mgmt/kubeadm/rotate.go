@@ -87,7 +87,7 @@ func runKeepRegistries(ctx context.Context, e *environment, _ mgmt.Node) error {
 func runChangeRegistriesOf(ctx context.Context, e *environment, n mgmt.Node) error {
 	isNode, err := n.Root().Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 	if err == nil && !isNode {
-		e.op.Log.WarnContext(ctx, "the machine is no node and is not connected to the private registries", "host", n.HostName)
+		e.op.Log.WarnContext(ctx, "the machine is no node and is not connected to the private registries", "host", n.Label())
 		return nil
 	}
 	var runtime client.Runtime
@@ -98,7 +98,7 @@ func runChangeRegistriesOf(ctx context.Context, e *environment, n mgmt.Node) err
 	case !e.op.RollingBack && err == nil:
 		return client.Probe(ctx, n.SSH, runtime, e.p.Registries)
 	case e.op.RollingBack && (clusternodes.Unreachable(ctx, err) || refused(err)):
-		e.op.Log.WarnContext(ctx, "the private registries of a node could not be set back", "host", n.HostName, "error", err)
+		e.op.Log.WarnContext(ctx, "the private registries of a node could not be set back", "host", n.Label(), "error", err)
 		return nil
 	}
 	return err

@@ -184,8 +184,8 @@ func TestScriptOutput(t *testing.T) {
 func TestScriptFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ role, condition, host string }{
-		{"the first control-plane node", `[ -n "$masters" ]`, "master-198-18-0-10"},
-		{"a worker", `[ -n "$worker" ]`, "worker-198-18-1-11"},
+		{"the first control-plane node", `[ -n "$masters" ]`, "masterNode-0"},
+		{"a worker", `[ -n "$worker" ]`, "workerNode-0"},
 	} {
 		t.Run(c.role, func(t *testing.T) {
 			t.Parallel()

@@ -241,16 +241,16 @@ func TestNodeDies(t *testing.T) {
 func TestWorkerNeverReady(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Ready: 2 * time.Second}},
-		pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"})})
+		pkg: mgmttest.Package(t, packageDir, noNetwork)})
 	_, opID, err := l.Begin("instantiate_sandbox.json")
 	err = l.Fails(opID, err)
-	for _, want := range []string{"waiting for all nodes to be Ready", "node worker-198-18-1-11: container runtime network not ready", "no success within 2s"} {
+	for _, want := range []string{"waiting for all nodes to be Ready", "workerNode-0 (worker-198-18-1-11, 198.18.1.11, ", ") is not Ready: container runtime network not ready", "no success within 2s"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
 	if !slices.ContainsFunc(l.Events(), func(e vnflcm.Event) bool {
-		return e.Kind == vnflcm.StepProgress && strings.HasPrefix(e.Message, "0 of 2 nodes are Ready; node ")
+		return e.Kind == vnflcm.StepProgress && strings.HasPrefix(e.Message, "0 of 2 nodes are Ready; masterNode-0 (")
 	}) {
 		t.Error("no event says what it waits for")
 	}
@@ -272,7 +272,7 @@ func TestJoinFails(t *testing.T) {
 	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json"))
 	err = l.Fails(opID, err, m)
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
-	if !ok || exit.Host != "worker-198-18-1-11" || !strings.Contains(exit.Stderr, "could not find a JWS signature in the cluster-info ConfigMap") {
+	if !ok || exit.Host != "workerNode-0" || !strings.Contains(exit.Stderr, "could not find a JWS signature in the cluster-info ConfigMap") {
 		t.Fatalf("the error is %v", err)
 	}
 	if bootstrapToken.MatchString(err.Error() + exit.Stderr + l.Log()) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vnfkit/vnfkit/internal/retry"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -18,11 +19,13 @@ import (
 // firstWorker is the address of the first worker.
 const firstWorker = "198.18.1.11"
 
+// noNetwork replaces the network plugin of the package by one that does nothing.
+var noNetwork = map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"}
+
 // TestWaitIsVisible checks that, while an operation waits for a machine, the progress of the operation, an event and the log have the
 // reason. The test prints how many seconds that has taken.
 func TestWaitIsVisible(t *testing.T) {
 	t.Parallel()
-	noNetwork := map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"}
 	dialing := func(answer func(context.Context) error) func(*lab) mgmttest.Dial {
 		return func(l *lab) mgmttest.Dial {
 			return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -41,13 +44,13 @@ func TestWaitIsVisible(t *testing.T) {
 		reason []string
 	}{
 		"a wrong password": {change: with(t, `{"worker_node":{"password":"hunter2"}}`), step: "reach",
-			reason: []string{"waiting for SSH of worker-198-18-1-11 at " + firstWorker + ":22: ", "authentication refused"}},
+			reason: []string{"waiting for SSH of workerNode-0 at " + firstWorker + ":22: ", "authentication refused"}},
 		"a machine that refuses connections": {dial: dialing(func(context.Context) error { return syscall.ECONNREFUSED }), step: "reach",
-			reason: []string{"waiting for SSH of worker-198-18-1-11 at " + firstWorker + ":22: ", "connection refused"}},
+			reason: []string{"waiting for SSH of workerNode-0 at " + firstWorker + ":22: ", "connection refused"}},
 		"a machine that does not answer": {dial: dialing(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }), step: "reach",
-			reason: []string{"waiting for SSH of worker-198-18-1-11 at " + firstWorker + ":22: no result yet"}},
+			reason: []string{"waiting for SSH of workerNode-0 at " + firstWorker + ":22: no result yet"}},
 		"a script without network plugin": {files: noNetwork, step: "ready",
-			reason: []string{"waiting for all nodes to be Ready: ", "node worker-198-18-1-11: container runtime network not ready"}},
+			reason: []string{"waiting for all nodes to be Ready: ", "workerNode-0 (worker-198-18-1-11, " + firstWorker + ", ", ") is not Ready: container runtime network not ready"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +108,26 @@ func TestWaitIsVisible(t *testing.T) {
 			if strings.Contains(l.Log(), "hunter2") {
 				t.Error("the password is logged")
 			}
+		})
+	}
+}
+
+// TestOneName checks that an operation that fails on a machine gives the machine one name, whether a step is on the machine or waits for it.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	impatient := kubeadm.Config{Timeouts: kubeadm.Timeouts{Boot: 2 * time.Second, Ready: 2 * time.Second}}
+	for name, c := range map[string]setup{
+		"login": {driver: impatient},
+		"ready": {driver: impatient, pkg: mgmttest.Package(t, packageDir, noNetwork)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, c)
+			request := l.Request("instantiate_sandbox.json")
+			if name == "login" {
+				request = l.Request("instantiate_sandbox.json", with(t, `{"worker_node":{"password":"hunter2"}}`))
+			}
+			l.CheckNames("workerNode-0", request)
 		})
 	}
 }

@@ -49,7 +49,7 @@ func (d *deployment) findDown(ctx context.Context) (ids []string, err error) {
 	for _, n := range workers {
 		if fault := faults.Of(n.ID); fault != nil {
 			ids = append(ids, n.ID)
-			d.op.Log.WarnContext(ctx, "a worker is left out of the playbooks: heal it", "host", n.HostName, "vnfc", n.ID, "reason", fault)
+			d.op.Log.WarnContext(ctx, "a worker is left out of the playbooks: heal it", "host", n.Label(), "vnfc", n.ID, "reason", fault)
 		}
 	}
 	return ids, nil

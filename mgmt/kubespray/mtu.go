@@ -69,11 +69,11 @@ func mtuOf(ctx context.Context, n mgmt.Node) (int, error) {
 	// Example of a line: "2: eth0    inet 10.10.0.10/16 brd ..." (ip-address(8), -oneline)
 	words := strings.Fields(string(out))
 	if len(words) < 2 {
-		return 0, fmt.Errorf("kubespray: no interface of %s has the address %s", n.HostName, n.IP)
+		return 0, fmt.Errorf("kubespray: no interface of %s has the address %s", n.Label(), n.IP)
 	}
 	name, _, _ := strings.Cut(words[1], "@")
 	if !interfaceName.MatchString(name) {
-		return 0, fmt.Errorf("kubespray: %s calls the interface of %s %q, which is no name of one", n.HostName, n.IP, name)
+		return 0, fmt.Errorf("kubespray: %s calls the interface of %s %q, which is no name of one", n.Label(), n.IP, name)
 	}
 	out, err = n.SSH.Output(ctx, sshexec.Command{Argv: []string{"cat", "/sys/class/net/" + name + "/mtu"}})
 	if err != nil {
@@ -81,7 +81,7 @@ func mtuOf(ctx context.Context, n mgmt.Node) (int, error) {
 	}
 	mtu, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	if err != nil || mtu < minMTU || mtu > maxMTU {
-		return 0, fmt.Errorf("kubespray: %s has no usable MTU for %s: %.20q", n.HostName, name, out)
+		return 0, fmt.Errorf("kubespray: %s has no usable MTU for %s: %.20q", n.Label(), name, out)
 	}
 	return mtu, nil
 }

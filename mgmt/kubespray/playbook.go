@@ -1,9 +1,11 @@
 package kubespray
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,7 +35,7 @@ func (d *deployment) run(ctx context.Context, p play) error {
 			return err
 		}
 		return mgmt.Within(ctx, d.config.Timeouts.Playbook, func(ctx context.Context) error {
-			progress := &progress{op: d.op, playbook: path.Base(p.playbook)}
+			progress := &progress{op: d.op, playbook: path.Base(p.playbook), names: run.Names}
 			if d.config.Output != nil {
 				run.Output = d.config.Output(d.op, progress.playbook)
 			}
@@ -77,12 +79,21 @@ func (d *deployment) ansiblePlay(p play) ansible.Play {
 	a := ansible.Play{
 		Name: fmt.Sprintf("kubespray/%s/%s/%s", d.op.ID, d.op.Phase(), p.step), Dir: d.p.Ansible.Root, Playbook: p.playbook,
 		Inventory: []string{d.dir.inventory}, Vars: p.vars, Vault: d.p.Ansible.VaultPassword, Env: d.environment(p.step),
-		Forks: d.config.Parallel, Again: true, Secrets: d.secrets(),
+		Names: d.names(), Forks: d.config.Parallel, Again: true, Secrets: d.secrets(),
 	}
 	for _, n := range p.limit {
 		a.Limit = append(a.Limit, n.HostName)
 	}
 	return a
+}
+
+// names returns the long names of the machines, by host of the inventory.
+func (d *deployment) names() map[string]string {
+	out := map[string]string{}
+	for _, n := range slices.Concat(d.controlPlane, d.workers, d.balancers) {
+		out[n.HostName] = n.String()
+	}
+	return out
 }
 
 // environment overrides settings of kubespray's ansible.cfg that are unsafe with several instances: it disables host key
@@ -118,6 +129,7 @@ func (d *deployment) secrets() (out []string) {
 type progress struct {
 	op       *vnflcm.Operation
 	playbook string
+	names    map[string]string // of machines, by host of the inventory
 
 	mu    sync.Mutex
 	task  string
@@ -141,7 +153,7 @@ func (p *progress) observe(ctx context.Context, e ansible.Event) {
 		}
 		p.mu.Unlock()
 		if (e.Kind == ansible.HostFailed || e.Kind == ansible.Unreachable) && !e.Ignored {
-			p.op.Report(ctx, fmt.Sprintf("%s: %s: %s: %s: %s", p.playbook, e.Task, e.Host, e.Kind, e.Message))
+			p.op.Report(ctx, fmt.Sprintf("%s: %s: %s: %s: %s", p.playbook, e.Task, cmp.Or(p.names[e.Host], e.Host), e.Kind, e.Message))
 		}
 	}
 }

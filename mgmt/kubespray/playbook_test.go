@@ -29,7 +29,7 @@ func TestTaskFails(t *testing.T) {
 	if f := failed.Failures[0]; f.Kind != ansible.HostFailed || !strings.HasPrefix(f.Host, "worker-198-18-") || f.Task == "" || f.Message == "" {
 		t.Errorf("the failure is %+v", f)
 	}
-	for _, part := range []string{"instantiate_end: cluster: ansible: cluster.yml failed on worker-198-18-", " in task " + failed.Failures[0].Task, "o space left on device"} {
+	for _, part := range []string{"instantiate_end: cluster: ansible: cluster.yml failed on workerNode-0 (worker-198-18-", " in task " + failed.Failures[0].Task, "o space left on device"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error lacks %q: %v", part, err)
 		}
@@ -70,4 +70,12 @@ func TestWrongVaultPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Must(opID, l.Retry(t.Context(), opID))
+}
+
+// TestOneName checks that an operation whose playbook fails on a machine gives the machine one name.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	m := l.onCluster(func() { l.World.Host("workerNode-0").SetFaults(sshtest.Faults{DiskFull: true}) })
+	l.CheckNames("workerNode-0", l.Request(sample, clustertest.Sized("simple", 1)), m)
 }

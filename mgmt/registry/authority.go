@@ -157,7 +157,7 @@ func (s *site) writeCertificate(ctx context.Context) error {
 	}
 	certificate, key, err := s.ca.issue(names, addresses)
 	if err != nil {
-		return fmt.Errorf("registry: certificate of %s: %w", s.node.HostName, err)
+		return fmt.Errorf("registry: certificate of %s: %w", s.node.Label(), err)
 	}
 	return errors.Join(s.replace(ctx, keyFile, key), s.replace(ctx, certificateFile, certificate))
 }

@@ -44,7 +44,7 @@ func (s *site) inspect(ctx context.Context) (*container, error) {
 	}
 	var c container
 	if err := json.Unmarshal([]byte(said), &c); err != nil {
-		return nil, fmt.Errorf("registry: docker container inspect on %s: %w", s.node.HostName, err)
+		return nil, fmt.Errorf("registry: docker container inspect on %s: %w", s.node.Label(), err)
 	}
 	return &c, nil
 }

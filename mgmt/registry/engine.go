@@ -52,7 +52,7 @@ func (s *site) installDocker(ctx context.Context) error {
 	case err != nil && !absent:
 		return err
 	case absent && p.source() == fromNowhere:
-		return fmt.Errorf("registry: packages.source is %s, but the image of %s has no Docker", fromNowhere, s.node.HostName)
+		return fmt.Errorf("registry: packages.source is %s, but the image of %s has no Docker", fromNowhere, s.node.Label())
 	case !absent && p.DockerPackage+p.DockerVersion == "":
 		return nil
 	}

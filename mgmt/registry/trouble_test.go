@@ -43,9 +43,9 @@ func TestTrouble(t *testing.T) {
 	}{
 		"no Docker package": {setup: setup{sandbox: sandbox.Config{Missing: []string{"docker.io"}}}, want: []string{"packages on ", "Unable to locate package docker.io"}},
 		"no Docker in the image": {patch: `{"packages":{"source":"installed"}}`,
-			want: []string{"packages.source is installed, but the image of registry-198-18-0-10 has no Docker"}},
+			want: []string{"packages.source is installed, but the image of PrivateRegistryVDU-0 has no Docker"}},
 		"another system": {step: "platform", do: func(l *lab) { l.put("/etc/os-release", "ID=fedora\nVERSION_ID=42\n") },
-			want: []string{`the system of registry-198-18-0-10 is "fedora 42"`, "packages.source installed"},
+			want: []string{`the system of PrivateRegistryVDU-0 is "fedora 42"`, "packages.source installed"},
 			cure: func(l *lab) { l.put("/etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n") }},
 		"disk full": {step: "image", do: func(l *lab) { l.machine().SetFaults(sshtest.Faults{DiskFull: true}) },
 			want: []string{"image on ", "image_path " + imageFile, "no space left on device"},
@@ -126,4 +126,12 @@ func TestDockerFlood(t *testing.T) {
 	if n := printed.Load(); n > 16<<20 {
 		t.Errorf("%d MiB were read", n>>20)
 	}
+}
+
+// TestOneName checks that an operation that fails on the machine gives it one name.
+func TestOneName(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, setup{})
+	m := l.Process(before("container", func() { must(t, l.World.OccupyPort("PrivateRegistryVDU-0", 5000, true)) }))
+	l.CheckNames("PrivateRegistryVDU-0", l.Request("instantiate.json"), m)
 }

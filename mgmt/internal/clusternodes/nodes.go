@@ -65,13 +65,13 @@ func Answers(ctx context.Context, n mgmt.Node) (fault, err error) {
 
 // AwaitReady waits until all these machines are Ready nodes of the cluster. It is the step "ready".
 func AwaitReady(ctx context.Context, op *vnflcm.Operation, kube *Cluster, nodes []mgmt.Node, limit time.Duration) error {
-	var addrs []netip.Addr
+	machines := map[netip.Addr]string{}
 	for _, n := range nodes {
-		addrs = append(addrs, n.IP)
+		machines[n.IP] = n.String()
 	}
 	return vnflcm.Do(ctx, op, "ready", "", func(ctx context.Context) error {
 		return mgmt.Within(ctx, limit, func(ctx context.Context) error {
-			return kube.WaitReady(ctx, addrs, func(message string) { op.Report(ctx, message) })
+			return kube.WaitReady(ctx, machines, func(message string) { op.Report(ctx, message) })
 		})
 	})
 }

@@ -72,7 +72,7 @@ func inspect(ctx context.Context, n mgmt.Node, names []string) (out []vnflcm.Cer
 			text = config.Certificate
 		}
 		if cert := parse(text); cert != nil {
-			out = append(out, described(vnflcm.Certificate{On: n.ID, Machine: n.Name, Name: name}, cert))
+			out = append(out, described(vnflcm.Certificate{On: n.ID, Machine: n.Label(), Name: name}, cert))
 		}
 	}
 	return out, nil

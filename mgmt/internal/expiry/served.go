@@ -109,7 +109,9 @@ func (c Cluster) servers(ctx context.Context, e entry) (out []*server, err error
 		return nil, err
 	}
 	for _, n := range c.ControlPlane {
-		of := func(name string) vnflcm.Certificate { return vnflcm.Certificate{On: n.ID, Machine: n.Name, Name: name} }
+		of := func(name string) vnflcm.Certificate {
+			return vnflcm.Certificate{On: n.ID, Machine: n.Label(), Name: name}
+		}
 		out = append(out,
 			&server{Certificate: of(c.Names.APIServer), what: "the API server of " + n.Name, addr: at(n, c.CP, apiPort), authority: e.ca},
 			&server{Certificate: of(c.EtcdFile(n)), what: "etcd of " + n.Name, addr: at(n, cmp.Or(c.NIC, c.CP), etcdPort), authority: etcdCA, optional: true})

@@ -81,7 +81,7 @@ func (l *Leaving) Stop(ctx context.Context, n mgmt.Node) error {
 			return stopped{}, err
 		}
 		if err != nil && !errors.Is(err, vnflcm.ErrNotSupported) {
-			l.Op.Log.WarnContext(ctx, "the machine of a node that is not Ready could not be stopped before it is removed", "host", n.HostName, "error", err)
+			l.Op.Log.WarnContext(ctx, "the machine of a node that is not Ready could not be stopped before it is removed", "host", n.Label(), "error", err)
 		}
 		return stopped{Off: err == nil}, nil
 	}})
@@ -123,7 +123,7 @@ func (l *Leaving) Drain(ctx context.Context, n mgmt.Node, force bool) error {
 			return err
 		}
 		o.Warn = func(err error) {
-			l.Op.Log.WarnContext(ctx, "not every pod could be moved", "host", node.Name, "error", err)
+			l.Op.Log.WarnContext(ctx, "not every pod could be moved", "host", n.Label(), "error", err)
 		}
 		return l.Kube.Drain(ctx, node.Name, o)
 	})
@@ -148,7 +148,7 @@ func (l *Leaving) AwaitDetached(ctx context.Context, n mgmt.Node, force bool) er
 		case !errors.Is(err, cluster.ErrAttached) || ctx.Err() != nil:
 			return err
 		case force || l.Policy == cluster.DrainContinue:
-			l.Op.Log.WarnContext(ctx, "the machine of a node is removed while volumes are attached to it; pods that need them may wait for minutes", "host", n.HostName, "error", err)
+			l.Op.Log.WarnContext(ctx, "the machine of a node is removed while volumes are attached to it; pods that need them may wait for minutes", "host", n.Label(), "error", err)
 			return nil
 		}
 		return fmt.Errorf("%w; detach them and retry, or let drain_policy be Continue", err)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -76,7 +75,7 @@ func contains(list []vnflcm.VNFC, v vnflcm.VNFC) bool {
 }
 
 func machineOf(op *vnflcm.Operation, v vnflcm.VNFC) Machine {
-	m := Machine{ID: v.ID, Name: cmp.Or(v.Name, "new "+v.VDU)}
+	m := Machine{ID: v.ID, Name: v.Label()}
 	switch {
 	case contains(op.Change.Added, v):
 		m.Change = IsAdded

@@ -70,7 +70,7 @@ func (b Balancing) Lead(ctx context.Context, n mgmt.Node, to Lead) error {
 // configuration.
 func (b Balancing) lenient(ctx context.Context, n mgmt.Node, err error) error {
 	if b.Op.RollingBack && clusternodes.Unreachable(ctx, err) {
-		b.Op.Log.WarnContext(ctx, "the load balancer could not be brought up to date", "host", n.HostName, "error", err)
+		b.Op.Log.WarnContext(ctx, "the load balancer could not be brought up to date", "host", n.Label(), "error", err)
 		return nil
 	}
 	return err
@@ -90,7 +90,7 @@ func (b Balancing) DrainRoutes(ctx context.Context, n mgmt.Node, leave []mgmt.No
 	return n.Do(ctx, b.Op, "drain-routes", b.Limits.Drain+b.Limits.Change, func(ctx context.Context) error {
 		left, err := loadbalancer.On(n.SSH).Drain(ctx, ids(leave), b.Limits.Drain)
 		if left > 0 && err == nil {
-			b.Op.Log.WarnContext(ctx, "connections to nodes that go are cut", "host", n.HostName, "connections", left)
+			b.Op.Log.WarnContext(ctx, "connections to nodes that go are cut", "host", n.Label(), "connections", left)
 		}
 		return b.lenient(ctx, n, err)
 	})
@@ -128,7 +128,7 @@ func (b Balancing) RestoreParts(ctx context.Context, kube *clusternodes.Cluster,
 				return err
 			}
 			if err != nil {
-				b.Op.Log.WarnContext(ctx, "the services of a CNF are not exposed any more", "configmap", name, "host", n.HostName, "error", err)
+				b.Op.Log.WarnContext(ctx, "the services of a CNF are not exposed any more", "configmap", name, "host", n.Label(), "error", err)
 				continue
 			}
 			if err := kube.Apply(ctx, announcement(name, keys)); err != nil {

@@ -29,6 +29,8 @@ type Play struct {
 	// Limit names the hosts on which the playbook runs. Default: all. Patterns and groups are refused. If no play runs on a
 	// host of Limit, the run fails with ErrNoHosts.
 	Limit []string
+	// Names are the names that the text of an Error has for hosts of the inventory. Default: those of the inventory.
+	Names map[string]string
 	// Vars are extra variables (-e). They are sent as JSON in a file of mode 0600, which is removed when the run ends.
 	// Ansible takes them as data, even texts that look like a template.
 	Vars map[string]any

@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -40,6 +41,8 @@ type Error struct {
 	Output   string  // the last lines of the output
 	Recap    map[string]HostRecap
 	Reason   error // ErrNoHosts, ErrAbsent, another reason, or nil
+	// shown are names of hosts for people, by their names in the inventory.
+	shown map[string]string
 	// said is the line of the output that best explains the failure.
 	said string
 }
@@ -54,6 +57,7 @@ func (e *Error) Error() string {
 	case len(e.Failures) > 0:
 		var parts []string
 		for _, f := range e.Failures[:min(len(e.Failures), shownFailures)] {
+			f.Host = cmp.Or(e.shown[f.Host], f.Host)
 			parts = append(parts, explain(f))
 		}
 		why = strings.Join(parts, "; ")
@@ -104,7 +108,7 @@ func (p Play) conclude(host string, status sshexec.JobStatus, r *reading) (*Resu
 	}
 	return nil, &Error{
 		Host: host, Playbook: p.Playbook, Code: status.Code, Failures: r.failed, Last: slices.Clone(r.last.all()),
-		Output: strings.Join(r.lines.all(), "\n"), Recap: r.recap, Reason: reason, said: r.said(),
+		Output: strings.Join(r.lines.all(), "\n"), Recap: r.recap, Reason: reason, said: r.said(), shown: p.Names,
 	}
 }
 
@@ -133,10 +137,12 @@ func noHosts(complaint string) bool {
 	return strings.Contains(complaint, "no hosts to target") || strings.Contains(complaint, "does not match any hosts")
 }
 
-// missing returns the hosts of the limit on which no play ran.
-func (p Play) missing(r *reading) []string {
-	return slices.DeleteFunc(slices.Clone(p.Limit), func(host string) bool {
-		_, worked := r.recap[host]
-		return worked
-	})
+// missing returns the names of the hosts of the limit on which no play ran.
+func (p Play) missing(r *reading) (names []string) {
+	for _, host := range p.Limit {
+		if _, worked := r.recap[host]; !worked {
+			names = append(names, cmp.Or(p.Names[host], host))
+		}
+	}
+	return names
 }

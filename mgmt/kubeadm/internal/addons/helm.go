@@ -88,7 +88,7 @@ func (h Helm) Install(ctx context.Context, n mgmt.Node, script []byte, digest st
 		return jointoken.Masked(err)
 	}
 	if err := h.check(ctx, n); err != nil {
-		return fmt.Errorf("kubeadm: %s has run on %s, but there is no Helm for CNFs: %w", h.Name, n.HostName, err)
+		return fmt.Errorf("kubeadm: %s has run on %s, but there is no Helm for CNFs: %w", h.Name, n.Label(), err)
 	}
 	for _, argv := range [][]string{
 		{"mkdir", "-p", "/var/tacker"}, {"install", "-d", "-m", "0755", "-o", h.User, helmCharts},

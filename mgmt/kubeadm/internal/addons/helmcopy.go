@@ -24,7 +24,7 @@ import (
 func (h Helm) Copy(ctx context.Context, from, to mgmt.Node) error {
 	err := h.run(ctx, from, true, "version", "--short")
 	if _, failed := errors.AsType[*sshexec.ExitError](err); failed {
-		h.Log.WarnContext(ctx, "there is no Helm to bring back: the cluster was made without", "host", from.HostName)
+		h.Log.WarnContext(ctx, "there is no Helm to bring back: the cluster was made without", "host", from.Label())
 		return nil
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func (h Helm) restoreRepositories(ctx context.Context, from, to mgmt.Node, root 
 	}
 	repositories, err := repositoriesOf(list)
 	if err != nil {
-		return fmt.Errorf("kubeadm: %s: %s: %w", from.HostName, source, err)
+		return fmt.Errorf("kubeadm: %s: %s: %w", from.Label(), source, err)
 	}
 	if len(repositories) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (h Helm) restoreRepositories(ctx context.Context, from, to mgmt.Node, root 
 	}
 	for _, r := range repositories {
 		if r.CAFile != "" || r.CertFile != "" || r.KeyFile != "" {
-			h.Log.WarnContext(ctx, "certificates of a Helm repository are not copied", "host", to.HostName, "repository", r.Name)
+			h.Log.WarnContext(ctx, "certificates of a Helm repository are not copied", "host", to.Label(), "repository", r.Name)
 		}
 	}
 	// Fetch the indexes again. A repository that does not answer now may answer later, so a failure is only logged.
@@ -78,7 +78,7 @@ func (h Helm) restoreRepositories(ctx context.Context, from, to mgmt.Node, root 
 		if _, failed := errors.AsType[*sshexec.ExitError](err); !failed {
 			return err
 		}
-		h.Log.WarnContext(ctx, "not every Helm repository could be read: run helm repo update when they answer", "host", to.HostName, "error", jointoken.Masked(err))
+		h.Log.WarnContext(ctx, "not every Helm repository could be read: run helm repo update when they answer", "host", to.Label(), "error", jointoken.Masked(err))
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (h Helm) repositoryFile(ctx context.Context, n mgmt.Node, root bool) (strin
 	}
 	name := Variable(string(out), "HELM_REPOSITORY_CONFIG")
 	if !path.IsAbs(name) || path.Clean(name) != name {
-		return "", fmt.Errorf("kubeadm: %s: helm env names no file as HELM_REPOSITORY_CONFIG: %.200q", n.HostName, name)
+		return "", fmt.Errorf("kubeadm: %s: helm env names no file as HELM_REPOSITORY_CONFIG: %.200q", n.Label(), name)
 	}
 	return name, nil
 }
@@ -144,7 +144,7 @@ func (h Helm) restoreCharts(ctx context.Context, from, to mgmt.Node) error {
 	}
 	err = from.Root().DownloadTree(ctx, dir, sshexec.Tree{Path: helmCharts, Limits: sshexec.TreeLimits{Bytes: mostCharts}})
 	if errors.Is(err, sshexec.ErrIrregular) {
-		h.Log.WarnContext(ctx, "not everything beside the charts could be copied", "host", from.HostName, "error", err)
+		h.Log.WarnContext(ctx, "not everything beside the charts could be copied", "host", from.Label(), "error", err)
 		err = nil
 	}
 	if err == nil {

@@ -28,11 +28,11 @@ func placeOf(ctx context.Context, n mgmt.Node, vip netip.Addr) (place, error) {
 		return place{}, err
 	}
 	if n.IP.Is6() != vip.Is6() {
-		return place{}, fmt.Errorf("kubeadm: the virtual address %s and the address of %s, %s, are not of one family", vip, n.HostName, n.IP)
+		return place{}, fmt.Errorf("kubeadm: the virtual address %s and the address of %s, %s, are not of one family", vip, n.Label(), n.IP)
 	}
 	device, bits, found := FindPlace(string(out), vip)
 	if !found {
-		return place{}, fmt.Errorf("kubeadm: %s has no interface in the network of the virtual address %s: take one of a network of the control-plane nodes", n.HostName, vip)
+		return place{}, fmt.Errorf("kubeadm: %s has no interface in the network of the virtual address %s: take one of a network of the control-plane nodes", n.Label(), vip)
 	}
 	return place{device, bits}, nil
 }

@@ -62,7 +62,7 @@ func ReadCertificates(ctx context.Context, n mgmt.Node) (Certificates, error) {
 func readCertificate(ctx context.Context, n mgmt.Node, name string) (*x509.Certificate, error) {
 	text, exists, err := n.Root().Read(ctx, directory+name)
 	if err == nil && !exists {
-		err = fmt.Errorf("kubeadm: %s has no file %s, and kubeadm does not renew it: %w", n.HostName, directory+name, fs.ErrNotExist)
+		err = fmt.Errorf("kubeadm: %s has no file %s, and kubeadm does not renew it: %w", n.Label(), directory+name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func APIServerCertificate(ctx context.Context, n mgmt.Node) (*x509.Certificate, 
 	}
 	cert := parseCertificate(text)
 	if cert == nil {
-		return nil, fmt.Errorf("kubeadm: %s: %s has no certificate", n.HostName, file)
+		return nil, fmt.Errorf("kubeadm: %s: %s has no certificate", n.Label(), file)
 	}
 	return cert, nil
 }
@@ -223,7 +223,7 @@ func CheckServed(ctx context.Context, n mgmt.Node) error {
 		return err
 	}
 	if served := secure.ConnectionState().PeerCertificates[0]; !served.Equal(file) {
-		return fmt.Errorf("kubeadm: the API server of %s still serves the certificate that ends on %s", n.HostName, served.NotAfter.Format(time.RFC3339))
+		return fmt.Errorf("kubeadm: the API server of %s still serves the certificate that ends on %s", n.Label(), served.NotAfter.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func clock(ctx context.Context, n mgmt.Node) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("kubeadm: the clock of %s: %w", n.HostName, err)
+		return time.Time{}, fmt.Errorf("kubeadm: the clock of %s: %w", n.Label(), err)
 	}
 	return time.Unix(seconds, 0), nil
 }
@@ -246,7 +246,7 @@ func (k Kubelet) Sign(ctx context.Context, by mgmt.Node, c Configuration) ([]byt
 		err = checkClient(pair.Leaf, authority, k.now, k.user)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("kubeadm: kubeadm on %s signed no valid certificate for %s: %w", by.HostName, k.user, err)
+		return nil, fmt.Errorf("kubeadm: kubeadm on %s signed no valid certificate for %s: %w", by.Label(), k.user, err)
 	}
 	return encodePair(pair)
 }

@@ -61,7 +61,7 @@ func readManifest(ctx context.Context, n mgmt.Node, pod string) (*yaml.Node, err
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil || len(document.Content) != 1 || child(document.Content[0], "metadata") == nil {
-		return nil, errors.Join(fmt.Errorf("kubeadm: %s: %s is no manifest of a pod", n.HostName, manifestOf(pod)), err)
+		return nil, errors.Join(fmt.Errorf("kubeadm: %s: %s is no manifest of a pod", n.Label(), manifestOf(pod)), err)
 	}
 	return document.Content[0], nil
 }

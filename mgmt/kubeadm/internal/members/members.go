@@ -70,7 +70,7 @@ func openEtcd(ctx context.Context, n mgmt.Node) (*etcd.Client, error) {
 	}
 	config, err := etcd.TLS(files[etcd.CAFile], files[etcd.CertFile], files[etcd.KeyFile])
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.HostName, err)
+		return nil, fmt.Errorf("%s: %w", n.Label(), err)
 	}
 	return etcd.Open(etcd.Config{Endpoint: "https://" + net.JoinHostPort(n.IP.String(), etcdPort), TLS: config, Dial: n.SSH.DialContext})
 }
@@ -212,7 +212,7 @@ func (e Etcd) Clear(ctx context.Context, n mgmt.Node) error {
 // that fails: Clear removes the learner before the next attempt.
 func (e Etcd) Release(ctx context.Context, n mgmt.Node) {
 	if err := e.clear(ctx, n, func(m etcd.Member) bool { return m.Learner && m.At(n.IP) }); err != nil {
-		e.Op.Log.WarnContext(ctx, "the learner of a failed join is left in etcd until the next attempt", "host", n.HostName, "error", err)
+		e.Op.Log.WarnContext(ctx, "the learner of a failed join is left in etcd until the next attempt", "host", n.Label(), "error", err)
 	}
 }
 
@@ -279,7 +279,7 @@ func (e Etcd) AwaitVoter(ctx context.Context, n mgmt.Node) error {
 func checkVoter(ctx context.Context, through []mgmt.Node, n mgmt.Node) error {
 	return withEtcd(ctx, through, nil, func(_ *etcd.Client, members []etcd.Member) error {
 		if !slices.ContainsFunc(members, func(m etcd.Member) bool { return m.At(n.IP) && m.Healthy && !m.Learner }) {
-			return fmt.Errorf("kubeadm: etcd has no healthy voting member on %s", n.HostName)
+			return fmt.Errorf("kubeadm: etcd has no healthy voting member on %s", n.Label())
 		}
 		return nil
 	})
@@ -314,9 +314,9 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 		case i < 0:
 			faults = append(faults, fmt.Errorf("kubeadm: etcd has a member %s, which is on none of the control-plane nodes", m))
 		case m.Learner:
-			faults = append(faults, fmt.Errorf("kubeadm: etcd member %s is a learner yet", m))
+			faults = append(faults, fmt.Errorf("kubeadm: etcd member %s of %s is a learner yet", m, joined[i].Label()))
 		case !m.Healthy:
-			faults = append(faults, fmt.Errorf("kubeadm: etcd member %s is not healthy", m))
+			faults = append(faults, fmt.Errorf("kubeadm: etcd member %s of %s is not healthy", m, joined[i].Label()))
 		}
 		if i >= 0 {
 			seen[joined[i].ID] = true
@@ -324,7 +324,7 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 	}
 	for _, n := range joined {
 		if !seen[n.ID] {
-			faults = append(faults, fmt.Errorf("kubeadm: %s has no etcd member", n.HostName))
+			faults = append(faults, fmt.Errorf("kubeadm: %s has no etcd member", n.Label()))
 		}
 	}
 	return errors.Join(faults...)

@@ -53,7 +53,7 @@ func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
 		}
 	}
 	if err := s.packages(n).LookUp(ctx, s.nodePackages()...); err != nil {
-		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.HostName, err)
+		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.Label(), err)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func expect(ctx context.Context, n mgmt.Node, programs []program) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return fmt.Errorf("kubeadm: packages.source is %s, but the image of %s is not so: %s", FromNowhere, n.HostName, strings.Join(lacks, ", "))
+	return fmt.Errorf("kubeadm: packages.source is %s, but the image of %s is not so: %s", FromNowhere, n.Label(), strings.Join(lacks, ", "))
 }
 
 // Program is a program that a machine needs: the package that has it, and a command that succeeds if the program is

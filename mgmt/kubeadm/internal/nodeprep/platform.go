@@ -84,7 +84,7 @@ func loadModules(ctx context.Context, n mgmt.Node) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("kubeadm: the kernel of %s lacks %s: install the package with its modules, or another kernel", n.HostName, strings.Join(missing, " and "))
+	return fmt.Errorf("kubeadm: the kernel of %s lacks %s: install the package with its modules, or another kernel", n.Label(), strings.Join(missing, " and "))
 }
 
 // disableSwap turns swap off, and keeps it off after a reboot.

@@ -67,7 +67,7 @@ func (s Settings) findPlugins(ctx context.Context, n mgmt.Node) error {
 			return err
 		}
 	}
-	return fmt.Errorf("kubeadm: %s has no CNI plugins in %s or /usr/lib/cni: its image needs kubernetes-cni or containernetworking-plugins", n.HostName, cniDir)
+	return fmt.Errorf("kubeadm: %s has no CNI plugins in %s or /usr/lib/cni: its image needs kubernetes-cni or containernetworking-plugins", n.Label(), cniDir)
 }
 
 // runtimeSettings are the facts on which containerd's configuration depends.
@@ -95,7 +95,7 @@ func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error
 	}
 	config, err := s.RuntimeConfig(string(printed), string(images), string(status))
 	if err != nil {
-		err = fmt.Errorf("kubeadm: containerd of %s: %w", n.HostName, err)
+		err = fmt.Errorf("kubeadm: containerd of %s: %w", n.Label(), err)
 	}
 	return config, err
 }
