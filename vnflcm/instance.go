@@ -81,6 +81,9 @@ type VnfcResourceInfo struct {
 	StorageResourceIDs []string          `json:"storageResourceIds,omitempty"`
 	VnfcCpInfo         []VnfcCpInfo      `json:"vnfcCpInfo,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
+	// Name is the name of the VNFC, and Host the compute host where the VIM shows it. SOL003 has neither attribute.
+	Name string `json:"-"`
+	Host string `json:"-"`
 }
 
 // VnfcCpInfo is a connection point of a VNFC (SOL003 v2.6.1 5.5.3.5).

@@ -231,6 +231,19 @@ func TestHealByEitherID(t *testing.T) {
 	}
 }
 
+func TestInstanceNamesMachines(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	var got []string
+	for _, v := range x.get(x.instantiated("plain")).InstantiatedVnfInfo.VnfcResourceInfo {
+		got = append(got, v.Name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"master0", "worker0", "worker1"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDriversOfTheVNFDAreCheckedFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
