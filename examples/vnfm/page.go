@@ -3,13 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,13 +20,34 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/timeline"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed pages
+var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"time": func(t time.Time) string { return t.UTC().Format(time.DateTime) },
-	"ends": ends,
-}).Parse(pageText))
+//go:embed pages/page.css
+var pageStyle string
+
+var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
+	"style":   func() template.CSS { return template.CSS(pageStyle) }, //nolint:gosec // a constant
+	"time":    func(t time.Time) string { return t.UTC().Format(time.DateTime) },
+	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"age":     func(t time.Time) string { return age(time.Since(t)) },
+	"ends":    ends,
+	"tone":    tone,
+}).ParseFS(pageFiles, "pages/*.html"))
+
+// The policies of pages and of pictures: no scripts, nothing from elsewhere. The style of pages is named by its digest.
+var (
+	pagePolicy = func() string {
+		digest := sha256.Sum256([]byte(pageStyle))
+		return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	}()
+	picturePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+const (
+	pageMedia    = "text/html; charset=utf-8"
+	pictureMedia = "image/svg+xml"
+)
 
 // pages show instances and their operations to people. They change nothing, need no scripts, and have the clients and tenants
 // of the API.
@@ -33,46 +55,9 @@ type pages struct {
 	manager  *vnflcm.Manager
 	packages *onboarding.Repository // nil without onboarding
 	senders  *sol003.Authorizer
-}
-
-// pageSize is how many instances or operations a page has.
-const pageSize = 50
-
-// view is what page.html shows: one instance with its operations, a list of instances, or one of packages.
-type view struct {
-	Title      string
-	Instance   *vnflcm.VnfInstance
-	Instances  []*vnflcm.VnfInstance
-	Operations []*vnflcm.VnfLcmOpOcc
-	Packages   []*onboarding.VnfPkgInfo
-	OfPackages bool   // the page lists packages
-	Onboards   bool   // there is such a page
-	Next       string // the URI of the next page
-	VIMs       []shownVIM
-	Busy       bool                        // an operation is running
-	Running    map[string]*vnflcm.Progress // by operation
-
-	Ends    map[string]vnflcm.KnownCertificate // the certificate that ends first, by instance
-	Fault   string                             // why certificates of the instance could not be read
-	Stopped []*vnflcm.VnfLcmOpOcc              // operations whose failure stops the maintenance window for all tenants
-	Hidden  bool                               // the window is stopped by an operation that the client may not see
-}
-
-// shownVIM is a VIM that the client may use.
-type shownVIM struct {
-	*vnflcm.VIM
-	Own  bool // the client may change it
-	Used int  // VNF instances on the VIM
-}
-
-// ends says when a certificate ends.
-func ends(c vnflcm.KnownCertificate) string {
-	const day = 24 * time.Hour
-	text := c.NotAfter.UTC().Format(time.DateOnly)
-	if left := time.Until(c.NotAfter); left > 0 {
-		return fmt.Sprintf("%s, in %d days", text, left/day)
-	}
-	return text + ", has ended"
+	apiRoot  string // of URIs; "": the Host header of each request
+	login    string // arguments of curl with the credentials of a client
+	overview overview
 }
 
 // resources are the pages, by pattern.
@@ -93,152 +78,106 @@ func (p *pages) answer(show func(r *http.Request, tenant string) (body []byte, m
 		}
 		header := w.Header()
 		header.Set("Content-Type", media)
-		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		policy := pagePolicy
+		if media == pictureMedia {
+			policy = picturePolicy
+		}
+		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
 		_, _ = w.Write(body) // an error means that the client has disconnected
 		return nil
 	})
 }
 
-func render(v view) (body []byte, media string, err error) {
+// render executes the template of a page, such as "list.html".
+func render(name string, view any) (body []byte, media string, err error) {
 	var out bytes.Buffer
-	err = pageTemplate.Execute(&out, v)
-	return out.Bytes(), "text/html; charset=utf-8", err
+	err = pageTemplates.ExecuteTemplate(&out, name, view)
+	return out.Bytes(), pageMedia, err
 }
 
 // sees reports whether a tenant may see what belongs to an owner. "" sees everything.
 func sees(tenant, owner string) bool { return tenant == "" || tenant == owner }
 
-func (p *pages) instances(r *http.Request, tenant string) (body []byte, media string, err error) {
-	page, err := p.manager.Instances(r.Context(), vnflcm.InstanceQuery{After: r.URL.Query().Get("after"), Limit: pageSize,
-		Match: func(i *vnflcm.VnfInstance) bool { return sees(tenant, i.Tenant) }})
-	if err != nil {
-		return nil, "", err
+// tone returns the class of the colour in which a state is shown.
+func tone(state any) string {
+	switch fmt.Sprint(state) {
+	case string(vnflcm.FailedTemp), string(vnflcm.Failed), stateFailed:
+		return "bad"
+	case string(vnflcm.Starting), string(vnflcm.Processing), string(vnflcm.RollingBack), stateRunning:
+		return "busy"
+	case string(vnflcm.Completed), stateInstantiated:
+		return "good"
 	}
-	v := view{Title: "VNF instances", Instances: page.Items, Next: next(r, page.Next), Onboards: p.packages != nil}
-	if err := p.addEnds(r.Context(), &v, page.Items...); err != nil {
-		return nil, "", err
+	return "idle"
+}
+
+// age says how long ago something was, in one unit.
+func age(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s ago", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min ago", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h ago", d/time.Hour)
 	}
-	if err := p.addStopped(r.Context(), &v, tenant); err != nil {
-		return nil, "", err
+	return fmt.Sprintf("%d days ago", d/day)
+}
+
+// duration is a time as people read it: 7ms, 12s, 4m10s.
+func duration(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
 	}
-	if err := p.addVIMs(r.Context(), &v, tenant); err != nil {
-		return nil, "", err
+	return d.Round(time.Second).String()
+}
+
+// ends says when a certificate ends.
+func ends(c vnflcm.KnownCertificate) string {
+	const day = 24 * time.Hour
+	text := c.NotAfter.UTC().Format(time.DateOnly)
+	if left := time.Until(c.NotAfter); left > 0 {
+		return fmt.Sprintf("%s, in %d days", text, left/day)
 	}
-	return render(v)
+	return text + ", has ended"
+}
+
+// packageView is what packages.html shows.
+type packageView struct {
+	Packages []*onboarding.VnfPkgInfo
+	Next     string // the URI of the next page
 }
 
 // onboarded lists the packages that a tenant may use.
 func (p *pages) onboarded(r *http.Request, tenant string) (body []byte, media string, err error) {
-	page, err := p.packages.List(r.Context(), tenant, r.URL.Query().Get("after"), pageSize)
+	page, err := p.packages.List(r.Context(), tenant, r.URL.Query().Get("after"), listSize)
 	if err != nil {
 		return nil, "", err
 	}
-	return render(view{Title: "VNF packages", OfPackages: true, Packages: page.Items, Next: next(r, page.Next)})
+	v := packageView{Packages: page.Items}
+	if page.Next != "" {
+		v.Next = r.URL.Path + "?" + url.Values{"after": {page.Next}}.Encode()
+	}
+	return render("packages.html", v)
 }
 
-// addVIMs adds to the page the VIMs that a tenant may use.
-func (p *pages) addVIMs(ctx context.Context, v *view, tenant string) error {
-	list, err := p.manager.VIMRegistry().List(ctx, tenant)
-	if err != nil && !errors.Is(err, vnflcm.ErrUnreadable) {
-		return err
+// certificates returns what the Manager knows of the certificates of an instance. A page asks no machine: it can be loaded by
+// anyone who may read, and again and again. Without a record, and without instance, there are no certificates.
+func (p *pages) certificates(ctx context.Context, instanceID string, state vnflcm.InstantiationState) (*vnflcm.CertificateStatus, error) {
+	if state != vnflcm.Instantiated {
+		return &vnflcm.CertificateStatus{}, nil
 	}
-	used, err := p.manager.VIMRegistry().InUse(ctx, tenant, list)
-	for _, vim := range list {
-		v.VIMs = append(v.VIMs, shownVIM{vim, sees(tenant, vim.Tenant), used[vim.VimID]})
+	status, err := p.manager.CertificateStatus(ctx, instanceID)
+	if errors.Is(err, vnflcm.ErrNotFound) { // it was deleted meanwhile
+		return &vnflcm.CertificateStatus{}, nil
 	}
-	return err
-}
-
-// addStopped adds to the page whether a failed operation stops the maintenance window. An operation of another tenant is not named.
-func (p *pages) addStopped(ctx context.Context, v *view, tenant string) error {
-	failed, err := p.manager.Operations(ctx, vnflcm.OperationQuery{States: []vnflcm.OperationState{vnflcm.FailedTemp}, Limit: pageSize,
-		Match: func(o *vnflcm.VnfLcmOpOcc) bool { return o.IsAutomaticInvocation }})
-	for _, o := range failed.Items {
-		if sees(tenant, o.Tenant) {
-			v.Stopped = append(v.Stopped, o)
-		} else {
-			v.Hidden = true
-		}
-	}
-	return err
-}
-
-// addEnds adds to the page when the certificates of instances end. The fault is shown for a single instance only.
-func (p *pages) addEnds(ctx context.Context, v *view, list ...*vnflcm.VnfInstance) error {
-	v.Ends = map[string]vnflcm.KnownCertificate{}
-	for _, instance := range list {
-		if instance.InstantiationState != vnflcm.Instantiated {
-			continue
-		}
-		status, err := p.manager.CertificateStatus(ctx, instance.ID)
-		if errors.Is(err, vnflcm.ErrNotFound) {
-			continue // it was deleted meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		v.Fault = status.Fault
-		if len(status.Certificates) > 0 {
-			v.Ends[instance.ID] = status.Certificates[0]
-		}
-	}
-	return nil
-}
-
-// next returns the URI of the page after that of a request, "" if there is none.
-func next(r *http.Request, after string) string {
-	if after == "" {
-		return ""
-	}
-	return r.URL.Path + "?" + url.Values{"after": {after}}.Encode()
-}
-
-func (p *pages) instance(r *http.Request, tenant string) (body []byte, media string, err error) {
-	id := r.PathValue("id")
-	instance, err := p.manager.Get(r.Context(), id)
-	if err == nil && !sees(tenant, instance.Tenant) {
-		err = fmt.Errorf("VNF instance %s: %w", id, vnflcm.ErrNotFound)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	page, err := p.manager.Operations(r.Context(), vnflcm.OperationQuery{InstanceID: id, After: r.URL.Query().Get("after"), Limit: pageSize})
-	if err != nil {
-		return nil, "", err
-	}
-	slices.SortFunc(page.Items, func(a, b *vnflcm.VnfLcmOpOcc) int { return b.StartTime.Compare(a.StartTime) })
-	v := view{Title: instance.VnfInstanceName, Instance: instance, Operations: page.Items, Next: next(r, page.Next)}
-	if v.Title == "" {
-		v.Title = "VNF instance without a name"
-	}
-	if err := p.addEnds(r.Context(), &v, instance); err != nil {
-		return nil, "", err
-	}
-	if err := p.addRunning(r.Context(), &v); err != nil {
-		return nil, "", err
-	}
-	return render(v)
-}
-
-// addRunning adds to the page what the operations do that have not ended.
-func (p *pages) addRunning(ctx context.Context, v *view) error {
-	v.Running = map[string]*vnflcm.Progress{}
-	for _, o := range v.Operations {
-		if o.OperationState.Final() || o.OperationState == vnflcm.FailedTemp {
-			continue
-		}
-		now, err := p.manager.Progress(ctx, o.ID)
-		if errors.Is(err, vnflcm.ErrNotFound) {
-			continue // it was purged meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		v.Busy, v.Running[o.ID] = true, now
-	}
-	return nil
+	return status, err
 }
 
 // timeline draws one operation.
@@ -257,5 +196,5 @@ func (p *pages) timeline(r *http.Request, tenant string) (body []byte, media str
 	}
 	var out bytes.Buffer
 	err = timeline.WriteSVG(&out, time.Now(), chart)
-	return out.Bytes(), "image/svg+xml", err
+	return out.Bytes(), pictureMedia, err
 }

@@ -88,7 +88,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("%s\n%s\n%s", home, page, picture)
 	}
 
-	if !regexp.MustCompile(`<td>\d{4}-\d\d-\d\d, in 36\d days</td>`).MatchString(home) || !strings.Contains(page, "The first certificate ends on ") {
+	if !regexp.MustCompile(`<td data-of="certificate ends">\d{4}-\d\d-\d\d, in 36\d days</td>`).MatchString(home) || !strings.Contains(page, "The first certificate ends on ") {
 		t.Errorf("certificates:\n%s\n%s", home, page)
 	}
 
@@ -180,19 +180,22 @@ func TestPageTexts(t *testing.T) {
 	t.Parallel()
 	const hostile = "<script>x</script>"
 	ended := vnflcm.KnownCertificate{Certificate: vnflcm.Certificate{Name: hostile, Machine: hostile, NotAfter: time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)}}
-	operation := &vnflcm.VnfLcmOpOcc{ID: "o1", VnfInstanceID: "i1", Warnings: []string{hostile, "second"}}
-	instance := &vnflcm.VnfInstance{ID: "i1", InstantiationState: vnflcm.Instantiated}
-	ends := map[string]vnflcm.KnownCertificate{"i1": ended}
+	operation := &vnflcm.VnfLcmOpOcc{ID: "o1", VnfInstanceID: "i1", Warnings: []string{hostile, "second"},
+		Error: &vnflcm.ProblemDetails{Detail: "join: " + hostile, Steps: []vnflcm.StepFailure{{Phase: "p", Step: "s", Host: hostile, Command: "cat " + hostile, ExitCode: 3, Stderr: "more " + hostile}}}}
+	instance := &vnflcm.VnfInstance{ID: "i1", VnfInstanceName: hostile, VnfInstanceDescription: hostile, InstantiationState: vnflcm.Instantiated}
 	for name, c := range map[string]struct {
-		view view
+		page string
+		view any
 		want []string
 	}{
-		"instance": {view{Instance: instance, Operations: []*vnflcm.VnfLcmOpOcc{operation}, Ends: ends, Fault: hostile},
-			[]string{"2020-01-02, has ended", "<li>second</li>", "could not be read: &lt;script&gt;", "<li>&lt;script&gt;", "of &lt;script&gt;"}},
-		"instances": {view{Instances: []*vnflcm.VnfInstance{instance}, Ends: ends, Stopped: []*vnflcm.VnfLcmOpOcc{operation}},
-			[]string{"<td>2020-01-02, has ended</td>", `<a href="/instances/i1">operation o1</a> has failed`}},
+		"instance": {"instance.html", &instanceView{VnfInstance: instance, Ended: []operationView{{VnfLcmOpOcc: operation, Ends: []ending{{"end it", "curl '" + hostile}}}},
+			Certificates: []vnflcm.KnownCertificate{ended}, Further: 7, Fault: hostile, Machines: []machine{{Name: hostile, Host: hostile}}},
+			[]string{"2020-01-02, has ended", "<li>second</li>", "could not be read: &lt;script&gt;", "<li>&lt;script&gt;", "of &lt;script&gt;", "7 further certificates",
+				"join: &lt;script&gt;", "more &lt;script&gt;", "curl &#39;&lt;script&gt;"}},
+		"instances": {"list.html", listView{Rows: []listRow{{row{ID: "i1", Name: hostile, Last: &lastOperation{Error: hostile}}, &ended}}, Stopped: []*vnflcm.VnfLcmOpOcc{operation}, choice: choice{Text: hostile}},
+			[]string{">2020-01-02, has ended</td>", `<a href="/instances/i1">operation o1</a> has failed`}},
 	} {
-		text, _, err := render(c.view)
+		text, _, err := render(c.page, c.view)
 		must(t, err)
 		for _, want := range c.want {
 			if !strings.Contains(string(text), want) {

@@ -139,6 +139,19 @@ func (c *config) authorize(ctx context.Context, log *slog.Logger) (_ func(*http.
 	}, nil
 }
 
+// curlLogin returns the arguments with which curl sends the credentials of a client.
+func (c *config) curlLogin() string {
+	switch {
+	case c.usesKeystone():
+		return `-H "X-Auth-Token: $OS_TOKEN"`
+	case c.usesTokens():
+		return `-H "Authorization: Bearer $TOKEN"`
+	case c.TLS.ClientCA != "":
+		return "--cert client.crt --key client.key"
+	}
+	return ""
+}
+
 // challenge is the WWW-Authenticate header of a 401.
 func (c *config) challenge() string {
 	var ways []string

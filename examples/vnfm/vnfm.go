@@ -160,7 +160,7 @@ func (v *vnfm) serveAs(o sol003.Options) (err error) {
 		return err
 	}
 	senders, err := sol003.NewAuthorizer(o)
-	v.pages = &pages{manager: v.Manager, packages: v.packages, senders: senders}
+	v.pages = &pages{manager: v.Manager, packages: v.packages, senders: senders, apiRoot: v.config.APIRoot, login: v.config.curlLogin()}
 	return err
 }
 
