@@ -48,7 +48,8 @@
 //     [github.com/vnfkit/vnfkit/helmclient/helmtest]. Say what keeps Kubernetes objects from being ready:
 //     [github.com/vnfkit/vnfkit/helmclient/readiness]. Test programs that use Helm, CNFs or client-go without a cluster:
 //     [github.com/vnfkit/vnfkit/infra/kubernetes/kubetest].
-//   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller.
+//   - Write a driver for a VIM: [github.com/vnfkit/vnfkit/infra] says what it owes its caller, and
+//     [github.com/vnfkit/vnfkit/infra/infratest] checks it.
 //   - Try all of it, or test a driver, without a cloud and without root:
 //     [github.com/vnfkit/vnfkit/infra/sandbox].
 //

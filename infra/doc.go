@@ -3,6 +3,7 @@
 //
 //	openstack   stacks of Heat, on a real OpenStack
 //	kubernetes  Helm charts and manifests, on a real Kubernetes cluster
+//	infratest   the tests of a driver
 //	sandbox     machines that are SSH hosts inside the process: for first steps, and for tests of any driver
 //
 // Rules for an infrastructure driver:

@@ -49,6 +49,7 @@
 //
 //   - [InfraDriver] makes, changes and removes machines or pods on a VIM: infra/openstack, infra/kubernetes, infra/sandbox
 //   - [Adopter] is an InfraDriver that reads resources of another program, for Manager.Adopt: infra/openstack, infra/kubernetes, infra/sandbox
+//   - [ElasticVDUs] is an InfraDriver with VDUs whose number of VNFCs others decide: infra/kubernetes
 //   - [MgmtDriver] sets up the software on the machines, per lifecycle hook: mgmt/kubeadm, mgmt/kubespray, mgmt/loadbalancer/expose,
 //     mgmt/registry, mgmt/script
 //   - [Previewer] is a MgmtDriver that lists its tasks before it runs them, for Manager.Preview: mgmt/kubeadm, mgmt/kubespray

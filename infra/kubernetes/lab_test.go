@@ -57,23 +57,37 @@ func newLabOf(t *testing.T, kind string, files fstest.MapFS) *lab {
 	t.Helper()
 	l := &lab{t: t, cluster: cnftest.Start(t), files: files, store: store.NewMemory(), dir: t.TempDir(), kind: kind}
 	l.packages = packages(l.files)
-	var err, err2, err3 error
+	var err, err2 error
 	l.dynamic, err = dynamic.NewForConfig(l.cluster.Config())
 	l.helm, err2 = helmsdk.New(helmsdk.Config{Cluster: l.cluster.Config(), Dir: t.TempDir()})
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	l.create("", "storageclasses", `{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "example.org/disk",
-		"metadata": {"name": "disk", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}`)
+	l.createClass()
 	l.Manager = l.start()
-	at, err := vnflcm.NewParams(map[string]string{"endpoint": l.cluster.URL(), "ssl_ca_cert": l.cluster.CA()})
-	who, err2 := vnflcm.NewParams(map[string]string{"bearer_token": l.cluster.Token()})
-	err3 = l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "vim", VimType: kind, InterfaceInfo: at, AccessInfo: who})
-	if err := errors.Join(err, err2, err3); err != nil {
+	if err := l.VIMs().Put(t.Context(), l.vim()); err != nil {
 		t.Fatal(err)
 	}
 	l.id = l.created(vnfdID)
 	return l
+}
+
+// createClass makes a default storage class.
+func (l *lab) createClass() {
+	l.t.Helper()
+	l.create("", "storageclasses", `{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "example.org/disk",
+		"metadata": {"name": "disk", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}`)
+}
+
+// vim is the connection to the cluster.
+func (l *lab) vim() vnflcm.VimConnectionInfo {
+	l.t.Helper()
+	at, err := vnflcm.NewParams(map[string]string{"endpoint": l.cluster.URL(), "ssl_ca_cert": l.cluster.CA()})
+	who, err2 := vnflcm.NewParams(map[string]string{"bearer_token": l.cluster.Token()})
+	if err := errors.Join(err, err2); err != nil {
+		l.t.Fatal(err)
+	}
+	return vnflcm.VimConnectionInfo{VimID: "vim", VimType: l.kind, InterfaceInfo: at, AccessInfo: who}
 }
 
 func (l *lab) created(vnfdID string) string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,14 +38,19 @@ const fullname = `{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}
 // newMCIOPLab makes a lab with a package in the style of the standard.
 func newMCIOPLab(t *testing.T, kind string) *lab {
 	t.Helper()
+	return newLabOf(t, kind, mciopPackage(t))
+}
+
+func mciopPackage(t testing.TB) fstest.MapFS {
+	t.Helper()
 	labels := "app.kubernetes.io/name: '{{ .Chart.Name }}'"
 	exporter := templateOf("Deployment", fullname+"-exporter", labels)
 	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '" + fullname + "'}\ndata: {text: \"{{ .Values.greeting }} {{ (.Values.build).number }}\"}\n"
-	return newLabOf(t, kind, cnfd(
+	return cnfd(
 		podVDU("WEB", "name: Web server, mcio_identification_data: {name: web, type: Deployment}")+
 			podVDU("DB", "name: Database, mcio_identification_data: {name: db, type: StatefulSet}")+mciopNodes,
 		map[string][]byte{"web.tgz": chart("web", templateOf("Deployment", fullname, labels), settings, exporter).pack(t),
-			"db.tgz": chart("db", templateOf("StatefulSet", fullname, labels), exporter).pack(t)}))
+			"db.tgz": chart("db", templateOf("StatefulSet", fullname, labels), exporter).pack(t)})
 }
 
 // releases are the names of the instance's releases without the common part, in the order of their installation.

@@ -1,0 +1,389 @@
+package infratest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// machine is one of a cloud.
+type machine struct{ id, instance, vnfc, vdu, link string }
+
+// cloud is a VIM in memory with a machine and a volume that no VNF owns.
+type cloud struct {
+	mu       sync.Mutex
+	serial   int
+	machines []machine
+	volumes  []string
+	before   func() error
+}
+
+// change makes a change, unless the test refuses it.
+func (c *cloud) change(do func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.before != nil {
+		if err := c.before(); err != nil {
+			return err
+		}
+	}
+	do()
+	return nil
+}
+
+func (c *cloud) create(m machine) error {
+	return c.change(func() {
+		c.serial++
+		m.id = fmt.Sprintf("vm-%d", c.serial)
+		c.machines = append(c.machines, m)
+	})
+}
+
+func (c *cloud) remove(matches func(machine) bool) error {
+	return c.change(func() { c.machines = slices.DeleteFunc(c.machines, matches) })
+}
+
+func (c *cloud) list() []machine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.machines)
+}
+
+// driver is an InfraDriver with at most one bug.
+type driver struct {
+	*cloud
+	bug    string
+	memory []machine // machines that this process has made
+	plans  int
+}
+
+func (d *driver) of(instance string) []machine {
+	return slices.DeleteFunc(d.list(), func(m machine) bool { return m.instance != instance })
+}
+
+func (d *driver) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
+	d.plans++
+	switch {
+	case d.bug == "Plan announces nothing":
+		return vnflcm.Change{}, nil
+	case d.bug == "Plan announces another VDU":
+		return vnflcm.Change{Added: []vnflcm.VNFC{{VDU: "sever"}}}, nil
+	case d.bug == "Plan changes the VIM":
+		_ = d.change(func() { d.volumes = append(d.volumes, "of a plan") })
+	case d.bug == "Plan removes a VNFC of others" && op.Kind == vnflcm.OpTerminate:
+		return vnflcm.Change{Removed: append(slices.Clone(op.VNFCs), vnflcm.VNFC{ID: "other", VDU: "server"})}, nil
+	case d.bug == "Plan heals nothing" && op.Heal != nil:
+		return vnflcm.Change{}, nil
+	case op.Heal != nil:
+		return vnflcm.Change{Replaced: op.HealTargets()}, nil
+	case op.Terminate != nil:
+		return vnflcm.Change{Removed: op.VNFCs}, nil
+	}
+	want, err := op.Instances()
+	var c vnflcm.Change
+	for n := len(op.VNFCs); n < want["server"]; n++ {
+		c.Added = append(c.Added, vnflcm.VNFC{ID: fmt.Sprint(op.InstanceID, "-", n), VDU: "server"})
+	}
+	if d.bug == "Plan is another each time" {
+		c.Added = append(c.Added, make([]vnflcm.VNFC, d.plans%2)...)
+		for i := range c.Added {
+			c.Added[i].VDU = "server"
+		}
+	}
+	c.Removed = op.VNFCs[min(want["server"], len(op.VNFCs)):]
+	return c, err
+}
+
+// step runs a step. Drivers without the context run it nevertheless.
+func (d *driver) step(ctx context.Context, op *vnflcm.Operation, name, on string, do func() error) error {
+	if d.bug == "steps without a context" {
+		ctx = context.WithoutCancel(ctx)
+	}
+	op.Declare(on)
+	err := vnflcm.Do(ctx, op, name, on, func(context.Context) error { return do() })
+	switch d.bug {
+	case "errors of steps are dropped":
+		return nil
+	case "the cause is dropped":
+		if err != nil {
+			return errors.New("it took too long")
+		}
+	case "the wait ignores the context":
+		if err == nil && ctx.Err() != nil {
+			<-time.After(3 * time.Second)
+		}
+	}
+	return err
+}
+
+func (d *driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
+	want, err := op.Instances()
+	for n := 0; n < want["server"] && err == nil; n++ {
+		m := machine{instance: op.InstanceID, vnfc: fmt.Sprint(op.InstanceID, "-", n), vdu: "server"}
+		err = d.step(ctx, op, "create", m.vnfc, func() error {
+			found := slices.ContainsFunc(d.list(), func(o machine) bool { return o.vnfc == m.vnfc })
+			if d.bug == "the memory of the process" {
+				found = slices.ContainsFunc(d.memory, func(o machine) bool { return o.vnfc == m.vnfc })
+			}
+			if found && d.bug != "creates without a look" {
+				return nil
+			}
+			d.memory = append(d.memory, m)
+			return errors.Join(d.create(m), d.more(op))
+		})
+	}
+	return err
+}
+
+// more makes what Resources does not report, or Terminate does not remove.
+func (d *driver) more(op *vnflcm.Operation) error {
+	switch d.bug {
+	case "leaves volumes":
+		return d.change(func() { d.volumes = append(d.volumes, op.InstanceID) })
+	case "a machine is not reported":
+		return d.create(machine{instance: op.InstanceID})
+	}
+	return nil
+}
+
+func (d *driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
+	if op.Scale.Type == vnflcm.ScaleOut {
+		return d.Instantiate(ctx, op)
+	}
+	removed := op.Change.Removed
+	if d.bug == "removes the oldest" {
+		removed = op.VNFCs[:len(removed)]
+	}
+	for _, v := range removed {
+		err := d.step(ctx, op, "delete", v.ID, func() error {
+			return d.remove(func(m machine) bool { return m.vnfc == v.ID })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
+	targets := op.Change.Replaced
+	switch d.bug {
+	case "Heal does nothing":
+		return nil
+	case "Heal replaces all":
+		targets = op.VNFCs
+	}
+	for _, v := range targets {
+		if err := d.step(ctx, op, "replace", v.ID, func() error { return d.replace(op, v) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) replace(op *vnflcm.Operation, v vnflcm.VNFC) error {
+	now := d.of(op.InstanceID)
+	i := slices.IndexFunc(now, func(m machine) bool { return m.vnfc == v.ID })
+	if i < 0 && d.bug == "a half heal is forgotten" {
+		return nil
+	}
+	if i >= 0 && now[i].id != v.ResourceID && d.bug != "heals again" {
+		return nil
+	}
+	id := v.ID
+	if d.bug == "Heal changes ids" {
+		id += "+"
+	}
+	err := d.remove(func(m machine) bool { return m.vnfc == v.ID })
+	return errors.Join(err, d.create(machine{instance: op.InstanceID, vnfc: id, vdu: v.VDU}))
+}
+
+func (d *driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error {
+	return d.step(ctx, op, "connect", "", func() error {
+		return d.change(func() {
+			for i, m := range d.machines {
+				if m.instance == op.InstanceID {
+					d.machines[i].link = op.Connectivity[0].ResourceID
+					if d.bug == "a change of links replaces" {
+						d.machines[i].id += "+"
+					}
+				}
+			}
+		})
+	})
+}
+
+func (d *driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
+	return d.step(ctx, op, "delete-all", "", func() error {
+		if d.bug == "leaves a machine" {
+			return d.remove(func(m machine) bool { return m.instance == op.InstanceID && strings.HasSuffix(m.vnfc, "-0") })
+		}
+		return d.remove(func(m machine) bool { return m.instance == op.InstanceID || d.bug == "removes machines of others" })
+	})
+}
+
+func (d *driver) Resources(_ context.Context, op *vnflcm.Operation) (r vnflcm.Resources, err error) {
+	d.plans++
+	for _, m := range d.of(op.InstanceID) {
+		if m.vdu == "" {
+			continue
+		}
+		v := vnflcm.VNFC{ID: m.vnfc, ResourceID: m.id, VDU: m.vdu}
+		switch d.bug {
+		case "Resources reports nothing":
+			continue
+		case "no ResourceID":
+			v.ResourceID = ""
+		case "long ids":
+			v.ID = strings.Repeat("x", 300) + v.ID
+		case "Resources is another each time":
+			v.ResourceID = fmt.Sprint(v.ResourceID, "-", d.plans)
+		case "a connection point of nobody":
+			v.CPs = []vnflcm.ConnectionPoint{{CPD: "sever_CP"}}
+		case "one id":
+			v.ID = "server"
+		}
+		r.VNFCs = append(r.VNFCs, v)
+	}
+	return r, nil
+}
+
+// setup are the tests of a driver with a bug.
+func setup(bug string) Setup {
+	return Setup{Links: []vnflcm.ExtVirtualLinkData{{ID: "b", ResourceID: "net-b", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "server_CP"}}}},
+		Open: func(testing.TB) World {
+			c := &cloud{machines: []machine{{id: "foreign"}}, volumes: []string{"foreign"}}
+			return World{VIM: vnflcm.VimConnectionInfo{VimType: "memory"}, Driver: func() vnflcm.InfraDriver { return &driver{cloud: c, bug: bug} },
+				Machines: func(context.Context) (out []string, err error) {
+					for _, m := range c.list() {
+						out = append(out, m.id)
+					}
+					return out, nil
+				},
+				Others: func(context.Context) ([]string, error) {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					return slices.Clone(c.volumes), nil
+				},
+				OnChange: func(before func() error) {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.before = before
+				}}
+		}}
+}
+
+// TestRun: a driver without a bug passes, on a World that shows changes and on one that does not.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	Run(t, setup(""))
+	t.Run("without changes", func(t *testing.T) {
+		t.Parallel()
+		s := setup("")
+		shown := s.Open
+		s.Open = func(t testing.TB) World {
+			w := shown(t)
+			w.OnChange = nil
+			return w
+		}
+		Run(t, s)
+	})
+}
+
+// recorder keeps the errors of a test.
+type recorder struct {
+	testing.TB
+	mu     sync.Mutex
+	errors []string
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
+
+// errStop ends a test that has failed fatally.
+var errStop = errors.New("stop")
+
+func (r *recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...); panic(errStop) }
+func (r *recorder) Fatal(args ...any)                 { r.Error(args...); panic(errStop) }
+func (r *recorder) Logf(string, ...any)               {}
+
+// found runs a check of a driver with a bug and returns the errors.
+func found(t *testing.T, check func(testing.TB, Setup), s Setup) []string {
+	t.Helper()
+	r := &recorder{TB: t}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(errStop) {
+				panic(p)
+			}
+		}()
+		check(r, s)
+	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.errors
+}
+
+// TestBugs: the tests find each bug.
+func TestBugs(t *testing.T) {
+	t.Parallel()
+	byName := map[string]func(testing.TB, Setup){}
+	for _, c := range checks {
+		byName[c.name] = c.check
+	}
+	for bug, tc := range map[string]struct{ check, want string }{
+		"Resources reports nothing":      {"life", "announced 1 new VNFCs of server, reported 0"},
+		"Resources is another each time": {"life", "Resources gave another answer when it was repeated"},
+		"a machine is not reported":      {"life", "the machines of the VIM (+) are not the foreign ones and those that the driver reports (-)"},
+		"no ResourceID":                  {"life", "has no ResourceID"},
+		"long ids":                       {"life", "more than 255"},
+		"one id":                         {"repetition", "two VNFCs have the id server"},
+		"a connection point of nobody":   {"life", `is reported with the connection point "sever_CP", VDU server has server_CP`},
+		"Plan announces nothing":         {"life", "the VNFCs of the plan are not those of the scale levels"},
+		"Plan announces another VDU":     {"life", `Plan announced a VNFC of VDU "sever", the flavour simple has server`},
+		"Plan changes the VIM":           {"repetition", "Plan changed the VIM"},
+		"Plan is another each time":      {"life", "Plan gave another answer when it was repeated"},
+		"Plan removes a VNFC of others":  {"life", `Plan removes or replaces the VNFC "other", which the VNF does not have`},
+		"Plan heals nothing":             {"life", "Plan replaces 0 VNFCs, and the request names 1"},
+		"removes the oldest":             {"life", "as removed, reported it with the resource"},
+		"Heal does nothing":              {"life", "has the same machine as before"},
+		"Heal replaces all":              {"life", "has another machine, and the operation is not for it"},
+		"Heal changes ids":               {"life", "as replaced, reported no VNFC with this id"},
+		"a change of links replaces":     {"life", "change connectivity: the VNFC"},
+		"removes machines of others":     {"life", "the machines of the VIM (+) are not the foreign ones"},
+		"leaves a machine":               {"life", "announced the removal of everything, reported"},
+		"leaves volumes":                 {"life", "terminate: the VIM is not as before the VNFs"},
+		"creates without a look":         {"repetition", "instantiate, repeated: instantiate: vnflcm: the answers of the infrastructure driver do not fit together: two VNFCs have the id"},
+		"heals again":                    {"repetition", "heal one: the repeated method has changed the VIM"},
+		"the memory of the process":      {"death", "two VNFCs have the id"},
+		"a half heal is forgotten":       {"death", "heal one: the process died before change 2"},
+		"steps without a context":        {"cancelled", "Instantiate has changed the VIM, with a context that had ended"},
+		"the cause is dropped":           {"cancelled", "Instantiate returned it took too long, and not the cause of a context that had ended"},
+		"the wait ignores the context":   {"interrupted", "the operation has not ended within"},
+		"errors of steps are dropped":    {"panic in a step", "instantiate: the operation should have failed"},
+	} {
+		t.Run(bug, func(t *testing.T) {
+			t.Parallel()
+			s := setup(bug)
+			if strings.Contains(tc.want, "within") {
+				s.patience = time.Second
+			}
+			errs := found(t, byName[tc.check], s)
+			if !slices.ContainsFunc(errs, func(e string) bool { return strings.Contains(e, tc.want) }) {
+				t.Errorf("%s: the errors are\n%s", tc.check, strings.Join(errs, "\n"))
+			}
+		})
+	}
+}
