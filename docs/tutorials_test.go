@@ -31,6 +31,9 @@ type tutorial struct {
 // compares what they print.
 func TestTutorials(t *testing.T) { readPages(t, "first-package.md", "first-driver.md") }
 
+// TestFirstInfra does what that page says.
+func TestFirstInfra(t *testing.T) { readPages(t, "first-infra.md") }
+
 // TestReadme does what README.md says about its program.
 func TestReadme(t *testing.T) { readPages(t, "../README.md") }
 
