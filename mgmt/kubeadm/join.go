@@ -2,7 +2,9 @@ package kubeadm
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,5 +167,9 @@ func runAwaitReady(ctx context.Context, e *environment, _ mgmt.Node) error {
 	if !e.makesCluster() {
 		nodes = clusternodes.Among(nodes, slices.Concat(e.op.Change.Added, e.op.Change.Replaced))
 	}
-	return clusternodes.AwaitReady(ctx, e.op, e.kube, nodes, e.config.Timeouts.Ready)
+	err := clusternodes.AwaitReady(ctx, e.op, e.kube, nodes, e.config.Timeouts.Ready)
+	if err != nil && e.p.ScriptPath != "" && strings.Contains(err.Error(), "cni plugin not initialized") { // kubelet's words
+		err = fmt.Errorf("%w. The script must install a network plugin (docs/tacker.md#a-script-without-network-plugin)", err)
+	}
+	return err
 }

@@ -167,7 +167,7 @@ func TestScriptOutput(t *testing.T) {
 				return strings.Replace(s, `echo "`+missing, `echo "key is abcdef.0123456789abcdef" >&2; echo "not `+missing, 1)
 			})})
 			_, opID, err := l.Begin("instantiate_script.json")
-			if err := l.Fails(opID, err); !strings.Contains(err.Error(), scriptName+` printed no line "`+missing+`"`) {
+			if err := l.Fails(opID, err); !strings.Contains(err.Error(), scriptName+` printed no line "`+missing+`" (docs/tacker.md#a-script-that-prints-no-line-token)`) {
 				t.Errorf("the error is %v", err)
 			} else if text := err.Error(); !strings.Contains(text, "not "+missing) || !strings.Contains(text, `\nkey is ***"`) || strings.Contains(text, "abcdef.") {
 				t.Errorf("the end of the output is not in the error, or a token is: %v", err)
@@ -176,6 +176,17 @@ func TestScriptOutput(t *testing.T) {
 				t.Errorf("the script ran %d times on the worker", n)
 			}
 		})
+	}
+}
+
+// TestScriptWithoutNetworkPlugin: the error says which part of the cluster is the script's.
+func TestScriptWithoutNetworkPlugin(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Ready: 2 * time.Second}},
+		pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/cni.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: no-network\n"})})
+	_, opID, err := l.Begin("instantiate_script.json")
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "(docs/tacker.md#a-script-without-network-plugin)") {
+		t.Error(err)
 	}
 }
 

@@ -67,7 +67,7 @@ func parseNew(name, text string) (*syntax.File, error) {
 		switch node := node.(type) {
 		case *syntax.ProcSubst:
 			if err == nil {
-				err = fmt.Errorf("%s:%s: process substitution is not supported", name, node.Pos())
+				err = fmt.Errorf("%s:%s: process substitution is not supported (docs/tacker.md#process-substitution-on-the-sandbox)", name, node.Pos())
 			}
 		case *syntax.ParamExp:
 			renameSpecial(node)

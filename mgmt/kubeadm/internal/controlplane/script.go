@@ -61,8 +61,8 @@ func (s Script) Init(ctx context.Context, n mgmt.Node) error {
 	}
 	for _, label := range []string{"token:", "server:", "ssl_ca_cert_hash:"} {
 		if Line(out.String(), label) == "" {
-			return fmt.Errorf("kubeadm: %s printed no line %q; standard output ends with %q, standard error with %q", s.Name, label,
-				scriptTail(out.String()), scriptTail(faults.String()))
+			return fmt.Errorf("kubeadm: %s printed no line %q (docs/tacker.md#a-script-that-prints-no-line-token); standard output ends with %q, standard error with %q",
+				s.Name, label, scriptTail(out.String()), scriptTail(faults.String()))
 		}
 	}
 	return nil
