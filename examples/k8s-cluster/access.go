@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/vnfkit/vnfkit/examples/internal/cli"
+	"github.com/vnfkit/vnfkit/examples/internal/kubeconfig"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -28,28 +26,11 @@ func (v *vnfm) kubeconfig(ctx context.Context, id string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := kubeconfigOf(vim)
+	text, err := kubeconfig.Of(vim, "k8s-cluster")
 	if err == nil {
 		_, err = out.Write(text)
 	}
 	return err
-}
-
-func kubeconfigOf(vim vnflcm.VimConnectionInfo) ([]byte, error) {
-	var access struct {
-		URL   string        `json:"auth_url"`
-		Token vnflcm.Secret `json:"bearer_token"`
-		CA    string        `json:"ssl_ca_cert"`
-	}
-	if _, err := vim.AccessInfo.Decode(&access); err != nil {
-		return nil, err
-	}
-	type entry = map[string]any
-	named := func(key string, content any) []entry { return []entry{{"name": "k8s-cluster", key: content}} }
-	return yaml.Marshal(entry{"apiVersion": "v1", "kind": "Config", "current-context": "k8s-cluster",
-		"clusters": named("cluster", entry{"server": access.URL, "certificate-authority-data": base64.StdEncoding.EncodeToString([]byte(access.CA))}),
-		"users":    named("user", entry{"token": access.Token.Reveal()}),
-		"contexts": named("context", entry{"cluster": "k8s-cluster", "user": "k8s-cluster"})})
 }
 
 // machine is a VNFC, and the login that the request has for it.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -17,20 +16,6 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestKubeconfig checks that the Kubernetes client can read the kubeconfig for the entry of the VIM registry.
-func TestKubeconfig(t *testing.T) {
-	t.Parallel()
-	access, err := vnflcm.ParseParams([]byte(`{"auth_url": "https://10.0.0.1:6443", "bearer_token": "t: #'\"", "ssl_ca_cert": "-----BEGIN\n"}`))
-	must(t, err)
-	text, err := kubeconfigOf(vnflcm.VimConnectionInfo{AccessInfo: access})
-	must(t, err)
-	config, err := clientcmd.RESTConfigFromKubeConfig(text)
-	must(t, err)
-	if diff := cmp.Diff([]string{"https://10.0.0.1:6443", "t: #'\"", "-----BEGIN\n"}, []string{config.Host, config.BearerToken, string(config.CAData)}); diff != "" {
-		t.Error(diff)
 	}
 }
 
