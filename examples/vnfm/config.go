@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"net"
@@ -46,6 +47,9 @@ type config struct {
 	Sandbox    sandboxConfig  `yaml:"sandbox"` // with -sandbox
 	// Maintenance is when certificates are renewed without an order; default: never.
 	Maintenance maintenanceConfig `yaml:"maintenance"`
+	OldKeys     []secret          `yaml:"old_keys"` // that records may still be sealed under; "vnfm admin reseal" makes them superfluous
+	// Retention is how long operations that have ended are kept; default: for ever.
+	Retention retentionConfig `yaml:"retention"`
 
 	source        string // for people: where the VIMs are configured
 	onSandbox     bool
@@ -130,36 +134,53 @@ const help = `Vnfm is a VNF manager that serves SOL003 over HTTP.
 	vnfm -config vnfm.yaml   a real one; README.md has every setting
 	vnfm -config vnfm.yaml -temporal temporal.example.com:7233
 	                         one of several processes, to which Temporal gives the operations
+	vnfm admin -h            commands for its operator
 `
+
+// flags are the values of flags that override the file.
+type flags struct {
+	config
+	file string
+}
+
+// common adds the flags of all command lines of the program.
+func (f *flags) common(set *flag.FlagSet) {
+	set.StringVar(&f.file, "config", "", "YAML file with settings; README.md has them")
+	set.BoolVar(&f.onSandbox, "sandbox", false, "serve machines inside this process, with the sample packages; anyone on this machine may use it")
+	set.StringVar(&f.Packages, "packages", "", "folder of VNF packages")
+	set.StringVar(&f.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
+}
 
 // readConfig reads the flags and the file that they name.
 func readConfig(args []string) (*config, error) {
-	var flags config
+	var f flags
 	program := cli.New("vnfm", help)
 	set := program.Flags
-	file := set.String("config", "", "YAML file with settings; README.md has them")
-	set.BoolVar(&flags.onSandbox, "sandbox", false, "serve machines inside this process, with the sample packages; anyone on this machine may use it")
-	set.StringVar(&flags.Listen, "listen", "", "address and port (default 127.0.0.1:9890)")
-	set.StringVar(&flags.Packages, "packages", "", "folder of VNF packages")
-	set.StringVar(&flags.Data, "data", "", "folder that keeps all state (with -sandbox by default a temporary one)")
-	set.StringVar(&flags.Temporal.Address, "temporal", "", "address and port of a Temporal server that shares operations out between processes; needs VNFM_POSTGRES or the setting postgres")
-	set.BoolVar(&flags.migrates, "migrate", false, "bring the database to the format of this version and end, when all processes have this version; docs/scaling.md has the steps")
-	set.BoolVar(&flags.planMigration, "plan-migration", false, "log what -migrate would change and end")
+	f.common(set)
+	set.StringVar(&f.Listen, "listen", "", "address and port (default 127.0.0.1:9890)")
+	set.StringVar(&f.Temporal.Address, "temporal", "", "address and port of a Temporal server that shares operations out between processes; needs VNFM_POSTGRES or the setting postgres")
+	set.BoolVar(&f.migrates, "migrate", false, "bring the database to the format of this version and end, when all processes have this version; docs/scaling.md has the steps")
+	set.BoolVar(&f.planMigration, "plan-migration", false, "log what -migrate would change and end")
 	if _, err := program.Parse(args, os.Stdout); err != nil {
 		return nil, err
 	}
-	c := &config{Listen: "127.0.0.1:9890", onSandbox: flags.onSandbox, migrates: flags.migrates, planMigration: flags.planMigration}
+	return f.settings()
+}
+
+// settings reads the file. Flags override it.
+func (f *flags) settings() (*config, error) {
+	c := &config{Listen: "127.0.0.1:9890", onSandbox: f.onSandbox, migrates: f.migrates, planMigration: f.planMigration}
 	if c.onSandbox {
 		c.Packages = filepath.Dir(samples.Package("k8s-cluster"))
 	}
 	c.source = "the configuration of the program"
-	if *file != "" {
-		c.source = "the configuration file " + *file
-		if err := c.readFile(*file); err != nil {
+	if f.file != "" {
+		c.source = "the configuration file " + f.file
+		if err := c.readFile(f.file); err != nil {
 			return nil, err
 		}
 	}
-	for setting, value := range map[*string]string{&c.Listen: flags.Listen, &c.Packages: flags.Packages, &c.Data: flags.Data, &c.Temporal.Address: flags.Temporal.Address} {
+	for setting, value := range map[*string]string{&c.Listen: f.Listen, &c.Packages: f.Packages, &c.Data: f.Data, &c.Temporal.Address: f.Temporal.Address} {
 		if value != "" {
 			*setting = value
 		}
@@ -182,6 +203,9 @@ func (c *config) readFile(name string) error {
 	}
 	c.Key.isFile()
 	c.TLS.Key.isFile()
+	for i := range c.OldKeys {
+		c.OldKeys[i].isFile()
+	}
 	return nil
 }
 
@@ -223,6 +247,9 @@ func (c *config) check() error {
 	}
 	if _, err := c.Maintenance.window(); err != nil {
 		wrong(true, "maintenance", err.Error())
+	}
+	if err := c.Retention.times().Check(); err != nil {
+		wrong(true, "retention", "operations and failures must be times such as 2160h, and failures not less than operations")
 	}
 	wrong(!c.onSandbox && len(c.Sandbox.VIMs)+len(c.Sandbox.Floating)+len(c.Sandbox.Ansible) > 0, "sandbox", "needs the flag -sandbox")
 	for _, id := range slices.Sorted(maps.Keys(c.Sandbox.VIMs)) {

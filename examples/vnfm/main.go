@@ -2,6 +2,7 @@
 //
 //	go run ./examples/vnfm -sandbox            # machines inside the process, no cloud
 //	go run ./examples/vnfm -config vnfm.yaml   # a real one
+//	go run ./examples/vnfm admin -h            # commands for its operator
 //
 // README.md has every setting, and the life of a VNF by curl, by OpenStack Tacker's client and by Go.
 package main
@@ -16,6 +17,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "admin" {
+		cli.Main("vnfm admin", func(ctx context.Context) error { return administer(ctx, os.Args[2:]) })
+	}
 	cli.Main("vnfm", func(ctx context.Context) error {
 		c, err := readConfig(os.Args[1:])
 		if err != nil {

@@ -104,6 +104,22 @@ func (s secret) sealingKey() ([]byte, error) {
 	return key, nil
 }
 
+// readOldKeys returns the keys that records may still be sealed under.
+func (c *config) readOldKeys() (keys [][]byte, err error) {
+	var errs []error
+	for i, old := range c.OldKeys {
+		key, err := old.sealingKey()
+		if old.File != "" {
+			key, err = os.ReadFile(old.File)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("old_keys[%d]: %w", i, err))
+		}
+		keys = append(keys, key)
+	}
+	return keys, errors.Join(errs...)
+}
+
 // checkSecrets reports every secret that cannot be read, and puts those of VIMs in their places. The files of the key and of TLS are
 // opened later: the program makes a missing key.
 func (c *config) checkSecrets(wrong func(is bool, setting, reason string)) {
@@ -125,6 +141,11 @@ func (c *config) checkSecrets(wrong func(is bool, setting, reason string)) {
 	if c.Key.given() && c.Key.File == "" {
 		_, err := c.Key.sealingKey()
 		wrong(err != nil, "key", fmt.Sprint(err))
+	}
+	for _, old := range c.OldKeys {
+		if old.File != "" {
+			c.secretFiles = append(c.secretFiles, old.File)
+		}
 	}
 	for i := range c.VIMs {
 		at, vim := fmt.Sprintf("vims[%d]", i), &c.VIMs[i]

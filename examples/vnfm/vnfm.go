@@ -48,11 +48,13 @@ type vnfm struct {
 	log      *slog.Logger
 	notifier *notify.Notifier
 	packages *onboarding.Repository // nil without onboarding
+	folder   vnflcm.PackageLister   // nil without a folder of packages
 	handler  http.Handler
 	pages    *pages
 	measured measured
 
 	workflows *workflows // nil without Temporal
+	beside    bool       // another process may have the data folder, and the world of the sandbox
 
 	closers []func() error // in the order in which they were opened
 }
@@ -115,9 +117,10 @@ func (v *vnfm) openData(ctx context.Context) (vnflcm.Config, error) {
 		return vnflcm.Config{}, err
 	}
 	key, err1 := v.key(ctx)
-	store, err2 := v.openStore(ctx)
-	packages, err3 := v.openPackages()
-	return vnflcm.Config{Store: store, Key: key, Packages: packages, Logger: v.log}, errors.Join(err1, err2, err3)
+	oldKeys, err2 := v.config.readOldKeys()
+	store, err3 := v.openStore(ctx)
+	packages, err4 := v.openPackages()
+	return vnflcm.Config{Store: store, Key: key, OldKeys: oldKeys, Packages: packages, Logger: v.log}, errors.Join(err1, err2, err3, err4)
 }
 
 // openPackages returns the onboarded packages and those of the folder.
@@ -125,6 +128,7 @@ func (v *vnfm) openPackages() (vnflcm.Packages, error) {
 	var folder vnflcm.Packages
 	if v.config.Packages != "" {
 		folder = vnflcm.DirPackages(v.config.Packages)
+		v.folder, _ = folder.(vnflcm.PackageLister)
 	}
 	dir := v.config.Onboarding
 	if v.config.onSandbox {
@@ -206,11 +210,9 @@ func (v *vnfm) openStore(ctx context.Context) (store.Store, error) {
 		v.atEnd(store.Close)
 		return store, nil
 	}
-	lock := flock.New(filepath.Join(v.config.Data, "lock"))
-	if locked, err := lock.TryLock(); err != nil || !locked {
-		return nil, errors.Join(fmt.Errorf("data: another process uses %s", v.config.Data), err)
+	if err := v.lock(); err != nil {
+		return nil, err
 	}
-	v.atEnd(lock.Unlock)
 	path := filepath.Join(v.config.Data, "vnfm.db")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		v.log.WarnContext(ctx, "there is no database: the VNFM begins without VNF instances", "file", path)
@@ -223,6 +225,19 @@ func (v *vnfm) openStore(ctx context.Context) (store.Store, error) {
 	return file, nil
 }
 
+// lock keeps other processes that serve out of the data folder.
+func (v *vnfm) lock() error {
+	if v.beside {
+		return nil
+	}
+	lock := flock.New(filepath.Join(v.config.Data, "lock"))
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return errors.Join(fmt.Errorf("data: another process uses %s", v.config.Data), err)
+	}
+	v.atEnd(lock.Unlock)
+	return nil
+}
+
 // addDrivers adds every driver of the SDK, under the names that Tacker's packages give them.
 func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 	policy := v.config.policy()
@@ -233,7 +248,7 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	v.atEnd(func() error { heat.Close(); return nil })
 	c.Infra = map[string]vnflcm.InfraDriver{openstack.VimTypeV1: heat, openstack.VimTypeV2: heat}
-	if v.config.onSandbox {
+	if v.config.onSandbox && !v.beside {
 		// Slow programs take a moment, so that there is something to see.
 		world, err := sandbox.Open(sandbox.Config{Dir: filepath.Join(v.config.Data, "world"), Takes: 300 * time.Millisecond,
 			Virtual: []string{"vip_CP"}, PublicImages: []string{"registry:latest"}, Floating: v.config.Sandbox.Floating, Ansible: v.config.Sandbox.Ansible})
@@ -306,6 +321,8 @@ func (v *vnfm) serve(ctx context.Context) error {
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
 	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
 	background.Go(func() { v.report("checking VIMs", v.checkVIMs(work)) })
+	background.Go(func() { v.report("purging", v.purgeRegularly(work)) })
+	background.Go(func() { v.logPackages(work) })
 	ended := make(chan error, 1)
 	go func() {
 		if tlsConfig == nil {
