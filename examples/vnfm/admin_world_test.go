@@ -93,6 +93,29 @@ func (l *lab) changeWorld(change func(machines []any) []any) {
 	must(l.t, os.WriteFile(name, text, 0o600))
 }
 
+// TestVIMStates logs in at VIMs.
+func TestVIMStates(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, t.TempDir())
+	defer l.close()
+	id := l.instantiated()
+	const password = "canary-Xq7-password"
+	at, err1 := vnflcm.NewParams(map[string]string{"endpoint": "https://127.0.0.1:1/v3"})
+	who, err2 := vnflcm.NewParams(map[string]string{"username": "u", "password": password, "project": "p"})
+	must(t, errors.Join(err1, err2, l.VIMs().Put(t.Context(), vnflcm.VimConnectionInfo{VimID: "dead", VimType: "openstack", InterfaceInfo: at, AccessInfo: who})))
+	text, err := l.run(admin.Options{JSON: true}, "", "vims")
+	must(t, err)
+	var list []map[string]any
+	must(t, json.Unmarshal([]byte(text), &list))
+	got := map[string]any{}
+	for _, row := range list {
+		got[row["id"].(string)] = row["state"]
+	}
+	if diff := cmp.Diff(map[string]any{"dead": "unreachable", "sandbox": "unchecked", kubeadm.VIMID(id): "reachable"}, got); diff != "" || strings.Contains(text, password) {
+		t.Errorf("%s\n%s", diff, text)
+	}
+}
+
 // TestDiagnose plants a difference of each kind between the records and the sandbox.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()

@@ -100,49 +100,6 @@ func (v *VNFM) packages(ctx context.Context, _ []string) error {
 	}), err)
 }
 
-// vim is a line of the list of VIMs.
-type vim struct {
-	ID      string `json:"id"`
-	Type    string `json:"type"`
-	Name    string `json:"name,omitempty"`
-	Tenant  string `json:"tenant,omitempty"`
-	Source  string `json:"source"` // who has registered the entry
-	Default bool   `json:"default"`
-	InUse   int    `json:"inUse"` // VNF instances
-}
-
-func (v *VNFM) vims(ctx context.Context, _ []string) error {
-	registry := v.VIMRegistry()
-	entries, err := registry.List(ctx, "")
-	if err != nil && !errors.Is(err, vnflcm.ErrUnreadable) {
-		return err
-	}
-	used, errUsed := registry.InUse(ctx, "", entries)
-	if errUsed != nil {
-		return errUsed
-	}
-	var list []vim
-	for _, e := range entries {
-		list = append(list, vim{ID: e.VimID, Type: e.VimType, Name: e.Name, Tenant: e.Tenant, Source: sourceOf(e), Default: e.IsDefault, InUse: used[e.VimID]})
-	}
-	return errors.Join(show(v, list, []string{"id", "type", "name", "tenant", "registered by", "default", "in use"}, func(e vim) []string {
-		return []string{e.ID, e.Type, e.Name, e.Tenant, e.Source, yesNo(e.Default), strconv.Itoa(e.InUse)}
-	}), err)
-}
-
-// sourceOf returns who has registered an entry.
-func sourceOf(e *vnflcm.VIM) string {
-	switch {
-	case e.Cluster != "":
-		return "VNF instance " + e.Cluster
-	case e.Source != "":
-		return e.Source
-	case !e.CreatedAt.IsZero():
-		return "a client at " + e.CreatedAt.UTC().Format(time.RFC3339)
-	}
-	return "the program"
-}
-
 func (v *VNFM) diagnose(ctx context.Context, words []string) error {
 	var list []vnflcm.Finding
 	var err error
