@@ -172,3 +172,22 @@ func TestAbandonIsRefused(t *testing.T) {
 	_, err := x.Abandon(t.Context(), "unknown")
 	wantIs(t, err, vnflcm.ErrNotFound)
 }
+
+// TestAbandonBeside abandons an instance with an operation in FAILED_TEMP from a process that has no drivers and works on no operation.
+func TestAbandonBeside(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	x.world.failAt("scale_end/join/worker-2", errCut)
+	opID, err := x.Scale(t.Context(), id, scale(vnflcm.ScaleOut, 1))
+	x.wait(opID, err, vnflcm.FailedTemp)
+	y := x.other(func(cfg *vnflcm.Config) { cfg.AcceptOnly, cfg.Infra, cfg.Mgmt = true, nil, nil })
+	_, err = y.PlanAbandon(t.Context(), id)
+	must(t, err)
+	_, err = y.Abandon(t.Context(), id)
+	must(t, err)
+	occ, err := x.Operation(t.Context(), opID)
+	if err != nil || occ.OperationState != vnflcm.Failed {
+		t.Errorf("the operation: %v, %v", occ, err)
+	}
+}
