@@ -3,12 +3,7 @@
 //
 //	func TestDriver(t *testing.T) {
 //		infratest.Run(t, infratest.Setup{Open: func(t testing.TB) infratest.World {
-//			cloud := newCloud(t)
-//			return infratest.World{
-//				VIM:      vnflcm.VimConnectionInfo{VimType: "mycloud", InterfaceInfo: cloud.info()},
-//				Driver:   func() vnflcm.InfraDriver { return mycloud.New() },
-//				Machines: cloud.machines,
-//			}
+//			return infratest.World{VIM: newMyVIM(t), Driver: newMyDriver, Machines: machines}
 //		}})
 //	}
 //
