@@ -83,7 +83,9 @@ func TestPagesInBrowser(t *testing.T) {
 	browser := newBrowser(t)
 	for _, size := range []struct{ instances, failing int }{{3, 1}, {300, 60}} {
 		f := newFleet(t, longFault, members(size.instances, size.failing)...)
-		paths := map[string]string{"list": "/", "failures": "/?state=failed&q=e&sort=-name"}
+		_, err := f.pages.packages.Create(t.Context(), "north", nil)
+		must(t, err)
+		paths := map[string]string{"list": "/", "packages": "/packages", "failures": "/?state=failed&q=e&sort=-name"}
 		for _, instance := range f.all() {
 			if instance.InstantiatedVnfInfo != nil {
 				_, err := f.Certificates(t.Context(), instance.ID)

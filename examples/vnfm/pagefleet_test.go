@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/vnfkit/vnfkit/examples/internal/samples"
 	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -37,9 +40,9 @@ const (
 var hostileText = "<script>alert(1)</script>\" onload=\"x " + strings.Repeat("m", 300)
 
 // fakeCloud is an InfraDriver without machines.
-type fakeCloud struct{}
+type fakeCloud struct{ terminated sync.Map } // ids of instances
 
-func (fakeCloud) Plan(_ context.Context, op *vnflcm.Operation) (change vnflcm.Change, err error) {
+func (*fakeCloud) Plan(_ context.Context, op *vnflcm.Operation) (change vnflcm.Change, err error) {
 	wanted, err := op.Instances()
 	for _, vdu := range slices.Sorted(maps.Keys(wanted)) {
 		for range wanted[vdu] {
@@ -48,12 +51,18 @@ func (fakeCloud) Plan(_ context.Context, op *vnflcm.Operation) (change vnflcm.Ch
 	}
 	return change, err
 }
-func (fakeCloud) Instantiate(context.Context, *vnflcm.Operation) error { return nil }
-func (fakeCloud) Scale(context.Context, *vnflcm.Operation) error       { return vnflcm.ErrNotSupported }
-func (fakeCloud) Heal(context.Context, *vnflcm.Operation) error        { return vnflcm.ErrNotSupported }
-func (fakeCloud) Terminate(context.Context, *vnflcm.Operation) error   { return nil }
+func (*fakeCloud) Instantiate(context.Context, *vnflcm.Operation) error { return nil }
+func (*fakeCloud) Scale(context.Context, *vnflcm.Operation) error       { return vnflcm.ErrNotSupported }
+func (*fakeCloud) Heal(context.Context, *vnflcm.Operation) error        { return vnflcm.ErrNotSupported }
+func (c *fakeCloud) Terminate(_ context.Context, op *vnflcm.Operation) error {
+	c.terminated.Store(op.InstanceID, true)
+	return nil
+}
 
-func (fakeCloud) Resources(_ context.Context, op *vnflcm.Operation) (out vnflcm.Resources, err error) {
+func (c *fakeCloud) Resources(_ context.Context, op *vnflcm.Operation) (out vnflcm.Resources, err error) {
+	if _, terminated := c.terminated.Load(op.InstanceID); terminated {
+		return out, nil
+	}
 	wanted, err := op.Instances()
 	for _, vdu := range slices.Sorted(maps.Keys(wanted)) {
 		for i := range wanted[vdu] {
@@ -120,8 +129,10 @@ type member struct{ name, fate string }
 // newFleet starts a VNFM with the given instances.
 func newFleet(t *testing.T, fault string, members ...member) *fleet {
 	t.Helper()
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.DirPackages(samples.Package("k8s-cluster")),
-		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}}, Infra: map[string]vnflcm.InfraDriver{"sandbox": fakeCloud{}},
+	packages, err := onboarding.New(t.TempDir(), onboarding.Options{Further: vnflcm.DirPackages(samples.Package("k8s-cluster")), Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: packages,
+		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}}, Infra: map[string]vnflcm.InfraDriver{"sandbox": new(fakeCloud)},
 		Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": fakeSetup{fault: fault}}, Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	t.Cleanup(func() { must(t, m.Close(context.WithoutCancel(t.Context()))) })
@@ -132,7 +143,7 @@ func newFleet(t *testing.T, fault string, members ...member) *fleet {
 	must(t, err)
 	api, err := sol003.NewHandler(m, options)
 	must(t, err)
-	f := &fleet{Manager: m, t: t, pages: &pages{manager: m, senders: senders}, fault: fault}
+	f := &fleet{Manager: m, t: t, pages: &pages{manager: m, packages: packages, senders: senders}, fault: fault}
 	mux := http.NewServeMux()
 	for pattern, page := range f.pages.resources() {
 		mux.Handle(pattern, page)

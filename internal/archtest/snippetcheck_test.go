@@ -143,7 +143,7 @@ func (c *compiler) missing(s snippet, f *ast.File) (imports, declarations string
 		}
 		seen[name.Name] = true
 		kind := placeholder(s.file, name.Name)
-		if kind == "" && packages[name.Name] {
+		if kind == "" && packages[name.Name] && len(c.paths[name.Name])+len(imported[s.file+" "+name.Name]) > 0 {
 			path, err := c.path(s.file, name.Name)
 			imports += fmt.Sprintf("import %s %q\n", name.Name, path)
 			errs = append(errs, err)

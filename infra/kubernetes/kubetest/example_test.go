@@ -2,6 +2,7 @@ package kubetest_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log"
 
@@ -31,7 +32,7 @@ func Example() {
 	login, err := vnflcm.NewParams(map[string]string{"bearer_token": cluster.BearerToken})
 	check(err)
 	manager, err := vnflcm.New(ctx, vnflcm.Config{
-		Store: store.NewMemory(), Key: make([]byte, 32), Packages: vnflcm.PackagesFunc(packages.CNF.Find),
+		Store: store.NewMemory(), Key: []byte(rand.Text()), Packages: vnflcm.PackagesFunc(packages.CNF.Find),
 		Infra:     map[string]vnflcm.InfraDriver{kubernetes.VimTypeV1: kubernetes.New(kubernetes.Config{Allow: outbound.AllowAny})},
 		KnownVIMs: vnflcm.VimConnections{{VimID: "here", VimType: kubernetes.VimTypeV1, InterfaceInfo: at, AccessInfo: login}},
 	})
