@@ -71,6 +71,9 @@ func (d *disk) machines(instanceID string) (list []vnflcm.VNFC) {
 	names, _ := filepath.Glob(d.folder(instanceID) + "/*")
 	for _, name := range names {
 		var v vnflcm.VNFC
+		if filepath.Ext(name) != "" {
+			continue // not renamed yet
+		}
 		if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &v) == nil {
 			list = append(list, v)
 		}
@@ -171,7 +174,10 @@ func (d *disk) all(ctx context.Context, op *vnflcm.Operation) error {
 func (d *disk) Instantiate(ctx context.Context, op *vnflcm.Operation) error { return d.all(ctx, op) }
 func (d *disk) Heal(ctx context.Context, op *vnflcm.Operation) error        { return d.all(ctx, op) }
 func (d *disk) Scale(context.Context, *vnflcm.Operation) error              { return nil }
-func (d *disk) Terminate(context.Context, *vnflcm.Operation) error          { return nil }
+
+func (d *disk) Terminate(_ context.Context, op *vnflcm.Operation) error {
+	return os.RemoveAll(d.folder(op.InstanceID))
+}
 
 func (d *disk) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
 	return vnflcm.Resources{VNFCs: d.machines(op.InstanceID)}, nil
