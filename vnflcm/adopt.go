@@ -45,8 +45,9 @@ type Adopted struct {
 // instantiated with. resource identifies the VNF on the VIM; the InfraDriver defines its form.
 //
 // All faults are reported at once (*ParamError, joined; ErrInvalidRequest), also a number of VNFCs that contradicts the
-// scale status. ErrNotSupported: the InfraDriver is not an Adopter. ErrConflict: an instance with this ID exists, or
-// another instance has a machine or an adopted resource of the VNF, or the VIM was removed meanwhile.
+// scale status. ErrDriverAnswer: two VNFCs have one id, or a VNFC has a connection point that its VDU does not have.
+// ErrNotSupported: the InfraDriver is not an Adopter. ErrConflict: an instance with this ID exists, or another instance has a
+// machine or an adopted resource of the VNF, or the VIM was removed meanwhile.
 func (m *Manager) Adopt(ctx context.Context, known VnfInstance, req InstantiateVnfRequest, resource string) (*VnfInstance, error) {
 	rec := &instanceRecord{Tenant: known.Tenant, Initial: req, Instance: VnfInstance{VnfdID: known.VnfdID}}
 	if err := errors.Join(known.checkAdoptable(), checkAdopted(known, req)); err != nil {
@@ -139,7 +140,7 @@ func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *inst
 		faults = append(faults, err)
 	}
 	if err == nil {
-		faults = append(faults, checkNumbers(s.op, found.VNFCs))
+		faults = append(faults, checkNumbers(s.op, found.VNFCs), s.checkKnown(ctx, nil, found.VNFCs))
 	}
 	rec.Instance.InstantiationState, rec.Levels, rec.Resources, rec.Adopted = Instantiated, s.op.Levels, found.Resources, found.Owned
 	return found.State, s.masked(errors.Join(faults...))

@@ -284,3 +284,32 @@ func TestErrorsOfPhases(t *testing.T) {
 		t.Errorf("the error is %q", err)
 	}
 }
+
+// Adopt implements vnflcm.Adopter.
+func (l *liar) Adopt(ctx context.Context, op *vnflcm.Operation, resource string) (vnflcm.Adopted, error) {
+	adopted, err := l.cloud.Adopt(ctx, op, resource)
+	if l.resources != nil {
+		l.resources(op, &adopted.Resources)
+	}
+	return adopted, err
+}
+
+// TestAnswersOfAdopt: the ids and connection points of adopted VNFCs are checked.
+func TestAnswersOfAdopt(t *testing.T) {
+	t.Parallel()
+	l := &liar{}
+	a := newAdoption(t, func(c *vnflcm.Config) {
+		l.cloud = c.Infra["toy"].(*cloud)
+		c.Infra["toy"] = l
+	})
+	l.resources = func(_ *vnflcm.Operation, r *vnflcm.Resources) {
+		r.VNFCs[1].ID, r.VNFCs[0].CPs = r.VNFCs[2].ID, cps("wroker_cp")
+	}
+	_, err := a.Adopt(t.Context(), a.known, a.req, "cluster of toys")
+	wantIs(t, err, vnflcm.ErrDriverAnswer)
+	for _, want := range []string{`the connection point "wroker_cp"`, "two VNFCs have the id"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+}
