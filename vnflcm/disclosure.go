@@ -153,6 +153,8 @@ const (
 	extensionsPath       = "extensions"
 	configurablePath     = "vnfConfigurableProperties"
 	vimPath              = "vimConnectionInfo.[]."
+	// vnfcPropertiesPath has the properties of VNFCs, also where a document has them at another path.
+	vnfcPropertiesPath = "vnfcInfoModifications.[].vnfcConfigurableProperties"
 )
 
 // checkPublicParams finds paths of Config.PublicParams that lie outside of the free-form attributes: a misspelled path
@@ -161,11 +163,11 @@ func checkPublicParams(paths []string) error {
 	var faults []error
 	for _, path := range paths {
 		if !slices.ContainsFunc([]string{additionalParamsPath + ".", extensionsPath + ".", configurablePath + ".", "vimConnectionInfo[].interfaceInfo.",
-			"vimConnectionInfo[].accessInfo.", "vimConnectionInfo[].extra."}, func(prefix string) bool {
+			"vimConnectionInfo[].accessInfo.", "vimConnectionInfo[].extra.", "vnfcInfoModifications[].vnfcConfigurableProperties."}, func(prefix string) bool {
 			return strings.HasPrefix(path, prefix) && len(path) > len(prefix)
 		}) {
 			faults = append(faults, fmt.Errorf("vnflcm: Config.PublicParams: %q is no attribute of additionalParams, extensions, "+
-				"vnfConfigurableProperties or vimConnectionInfo[].interfaceInfo, .accessInfo or .extra", path))
+				"vnfConfigurableProperties, vnfcInfoModifications[].vnfcConfigurableProperties or vimConnectionInfo[].interfaceInfo, .accessInfo or .extra", path))
 		}
 	}
 	return errors.Join(faults...)
@@ -200,21 +202,25 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 	out.OperationParams.view = d
 	if info := out.ChangedInfo; info != nil && len(m.cfg.PublicParams) > 0 {
 		shown := *info
-		shown.VimConnectionInfo = disclose(newPathSet(m.cfg.PublicParams...), info.VimConnectionInfo,
-			map[string]*Params{extensionsPath: &shown.Extensions, configurablePath: &shown.VnfConfigurableProperties})
+		attributes := map[*Params]string{&shown.Extensions: extensionsPath, &shown.VnfConfigurableProperties: configurablePath}
+		shown.VnfcInfoModifications = slices.Clone(info.VnfcInfoModifications)
+		for i := range shown.VnfcInfoModifications {
+			attributes[&shown.VnfcInfoModifications[i].VnfcConfigurableProperties] = vnfcPropertiesPath
+		}
+		shown.VimConnectionInfo = disclose(newPathSet(m.cfg.PublicParams...), info.VimConnectionInfo, attributes)
 		out.ChangedInfo = &shown
 	}
 	return &out
 }
 
 // disclose returns connections with the values that users may see, and sets the visible values in attributes, which has
-// free-form attributes by their paths.
+// the paths of free-form attributes.
 //
 // known are secrets that the shown values must not quote, in addition to the secrets found here.
-func disclose(public pathSet, vims VimConnections, attributes map[string]*Params, known ...string) VimConnections {
+func disclose(public pathSet, vims VimConnections, attributes map[*Params]string, known ...string) VimConnections {
 	vims = slices.Clone(vims)
 	params := map[*Params]pathSet{}
-	for path, p := range attributes {
+	for p, path := range attributes {
 		params[p] = public.under(path)
 	}
 	for i := range vims {

@@ -79,7 +79,7 @@ func (rec *instanceRecord) clear() {
 	rec.Instance.InstantiationState, rec.Instance.VimConnectionInfo = NotInstantiated, nil
 	rec.Initial, rec.Levels, rec.Resources, rec.Published, rec.RegisteredVIMs = InstantiateVnfRequest{}, nil, Resources{}, nil, nil
 	rec.PackageDigest, rec.DefaultVIM, rec.VIMForm, rec.VIMOwner, rec.Instance.Extensions = "", "", "", nil, Params{}
-	rec.Links, rec.ManagedLinks, rec.Adopted = nil, nil, nil
+	rec.Links, rec.ManagedLinks, rec.Adopted, rec.VNFCProperties = nil, nil, nil, nil
 }
 
 // finish unlocks the instance, enters a final state and removes what only the operation needed.

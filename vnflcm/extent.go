@@ -10,7 +10,7 @@ import (
 const (
 	maxNameLength  = 255       // characters of vnfInstanceName
 	maxDescription = 4 << 10   // bytes of vnfInstanceDescription
-	maxAttributes  = 256 << 10 // bytes of metadata, extensions and vnfConfigurableProperties together, as JSON
+	maxAttributes  = 256 << 10 // bytes of metadata, extensions, vnfConfigurableProperties and vnfcConfigurableProperties together, as JSON
 )
 
 // extent is how large the attributes of an instance are that clients choose.
@@ -41,7 +41,7 @@ func (e extent) check(before extent) error {
 	return errors.Join(
 		fault("vnfInstanceName", "characters", e.name, before.name, maxNameLength),
 		fault("vnfInstanceDescription", "bytes", e.description, before.description, maxDescription),
-		fault("metadata", "bytes with extensions and vnfConfigurableProperties", e.attributes, before.attributes, maxAttributes))
+		fault("metadata", "bytes with extensions, vnfConfigurableProperties and vnfcConfigurableProperties", e.attributes, before.attributes, maxAttributes))
 }
 
 // extentAfter measures the instance after a modification.

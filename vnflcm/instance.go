@@ -118,6 +118,8 @@ type VnfcInfo struct {
 	VduID              string `json:"vduId"`
 	VnfcResourceInfoID string `json:"vnfcResourceInfoId,omitempty"`
 	VnfcState          string `json:"vnfcState"`
+	// VnfcConfigurableProperties are set by Modify.
+	VnfcConfigurableProperties Params `json:"vnfcConfigurableProperties,omitzero"`
 }
 
 // VnfExtCpInfo is an external connection point (SOL003 v2.6.1 5.5.3.9).

@@ -30,7 +30,8 @@ type Config struct {
 	VIMs    VIMs    // default: a registry in the Store
 	Granter Granter // default: no grant is needed
 	// PublicParams are paths of free-form attributes whose values documents show, in addition to those that drivers
-	// declare (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint.
+	// declare (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint,
+	// vnfcInfoModifications[].vnfcConfigurableProperties.log (of requests and of instances).
 	// "*" stands for every key of an object. All other free-form values are ***.
 	PublicParams []string
 	Intercept    Interceptor // wraps every step
@@ -199,6 +200,8 @@ type instanceRecord struct {
 	Resources     Resources             `json:"resources,omitzero"`
 	// What drivers have published of machines, by their resource ids.
 	Published map[string]map[string]string `json:"published,omitempty"`
+	// VNFCProperties are the vnfcConfigurableProperties, by the ids of the VNFCs.
+	VNFCProperties map[string]Params `json:"vnfcProperties,omitempty"`
 	// Adopted are the ids of the resources that the instance has adopted (Adopted.Owned).
 	Adopted []string `json:"adopted,omitempty"`
 	// RegisteredVIMs are the VIMs that the instance has become, by RegisterVIM.

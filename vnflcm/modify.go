@@ -25,6 +25,10 @@ type VnfInfoModificationRequest struct {
 	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"`
 	// VimConnectionInfoDeleteList has the ids of connections to remove. The first connection stays: the VNF is on it.
 	VimConnectionInfoDeleteList []string `json:"vimConnectionInfoDeleteList,omitempty"`
+	// VnfcInfoModifications changes VNFCs of an instantiated VNF (SOL002 v2.6.1 5.5.2.12).
+	VnfcInfoModifications []VnfcInfoModification `json:"vnfcInfoModifications,omitempty"`
+	// VnfcInfoModificationsDeleteIDs is refused unless it is empty: a VNFC ends with its machine.
+	VnfcInfoModificationsDeleteIDs []string `json:"vnfcInfoModificationsDeleteIds,omitempty"`
 }
 
 // Modify starts the change of attributes of a VNF instance (SOL003 v2.6.1 5.4.3.3.4), whether it is instantiated or
@@ -46,7 +50,9 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 	}
 	before, err := inst.Instance.extent()
 	after, errAfter := inst.Instance.extentAfter(req)
-	if err := errors.Join(err, errAfter, after.check(before), inst.checkModification(req)); err != nil {
+	properties, errProperties := inst.modifiedVNFCs(req)
+	before.attributes, after.attributes = before.attributes+sizeOf(inst.VNFCProperties), after.attributes+sizeOf(properties)
+	if err := errors.Join(err, errAfter, errProperties, after.check(before), inst.checkModification(req)); err != nil {
 		return err
 	}
 	if rec.VIMForm, rec.Owner, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {
@@ -106,7 +112,7 @@ func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) err
 			refuse(path, id, "cannot be removed: the resources of the VNF are on it")
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, rec.checkVNFCs(req)...)...)
 }
 
 // modifiedForm returns the form of the first connection after a modification of connections, and the owner of the registered VIM that it
@@ -186,6 +192,9 @@ func (rec *instanceRecord) modify(req VnfInfoModificationRequest, form vimForm, 
 	if inst.VnfConfigurableProperties, err = inst.VnfConfigurableProperties.Merge(req.VnfConfigurableProperties); err != nil {
 		return err
 	}
+	if rec.VNFCProperties, err = rec.modifiedVNFCs(req); err != nil {
+		return err
+	}
 	rec.Initial.Extensions = inst.Extensions
 	if !req.changesConnections() {
 		return nil
@@ -212,7 +221,7 @@ func nonNil(pairs KeyValuePairs) map[string]any {
 // changedInfo returns the changes of a modification for the occurrence (SOL003 v2.6.1 5.5.2.12a).
 func (req VnfInfoModificationRequest) changedInfo() *VnfInfoModifications {
 	info := VnfInfoModifications{VnfConfigurableProperties: req.VnfConfigurableProperties, Metadata: req.Metadata,
-		VimConnectionInfo: req.VimConnectionInfo.named(), Extensions: req.Extensions}
+		VimConnectionInfo: req.VimConnectionInfo.named(), Extensions: req.Extensions, VnfcInfoModifications: req.VnfcInfoModifications}
 	if req.VnfInstanceName != nil {
 		info.VnfInstanceName = *req.VnfInstanceName
 	}

@@ -72,12 +72,13 @@ type VnfLcmOpOcc struct {
 
 // VnfInfoModifications are attributes of a VNF instance that an operation has changed (SOL003 v2.6.1 5.5.2.12a).
 type VnfInfoModifications struct {
-	VnfInstanceName           string         `json:"vnfInstanceName,omitempty"`
-	VnfInstanceDescription    string         `json:"vnfInstanceDescription,omitempty"`
-	VnfConfigurableProperties Params         `json:"vnfConfigurableProperties,omitzero"`
-	Metadata                  KeyValuePairs  `json:"metadata,omitempty"`
-	VimConnectionInfo         VimConnections `json:"vimConnectionInfo,omitempty"` // those that are new or changed
-	Extensions                Params         `json:"extensions,omitzero"`
+	VnfInstanceName           string                 `json:"vnfInstanceName,omitempty"`
+	VnfInstanceDescription    string                 `json:"vnfInstanceDescription,omitempty"`
+	VnfConfigurableProperties Params                 `json:"vnfConfigurableProperties,omitzero"`
+	Metadata                  KeyValuePairs          `json:"metadata,omitempty"`
+	VimConnectionInfo         VimConnections         `json:"vimConnectionInfo,omitempty"` // those that are new or changed
+	Extensions                Params                 `json:"extensions,omitzero"`
+	VnfcInfoModifications     []VnfcInfoModification `json:"vnfcInfoModifications,omitempty"`
 }
 
 // ResourceChanges says what an operation changed (SOL003 v2.6.1 5.5.2.13).

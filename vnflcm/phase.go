@@ -272,7 +272,7 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, inst *instanceRe
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}
 	return r.save(context.WithoutCancel(ctx), func(ctx context.Context, b *store.Batch) error {
-		return s.op.changeInstance(ctx, b, func(i *instanceRecord) { i.Resources = now })
+		return s.op.changeInstance(ctx, b, func(i *instanceRecord) { i.setResources(now) })
 	})
 }
 

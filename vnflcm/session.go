@@ -365,6 +365,14 @@ func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
 		vims = append(vims, c.VimConnectionInfo...)
 		found = append(found, c.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 		found = append(found, c.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
+		for _, m := range c.VnfcInfoModifications {
+			found = append(found, m.VnfcConfigurableProperties.secrets(nil, allowed.under(vnfcPropertiesPath))...)
+		}
+	}
+	if op.instance != nil {
+		for _, p := range op.instance.VNFCProperties {
+			found = append(found, p.secrets(nil, allowed.under(vnfcPropertiesPath))...)
+		}
 	}
 	for _, vim := range vims {
 		found = append(found, vim.InterfaceInfo.secrets(nil, allowed.under(vimPath+"interfaceInfo"))...)

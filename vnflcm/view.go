@@ -13,15 +13,19 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	out := rec.Instance
 	out.Tenant = rec.Tenant
 	out.VimConnectionInfo = out.VimConnectionInfo.named()
+	vnfcs := rec.vnfcInfo()
 	if len(public) > 0 {
 		known := rec.Initial.AdditionalParams.secrets(nil, nil)
-		out.VimConnectionInfo = disclose(newPathSet(public...), out.VimConnectionInfo,
-			map[string]*Params{extensionsPath: &out.Extensions, configurablePath: &out.VnfConfigurableProperties}, known...)
+		attributes := map[*Params]string{&out.Extensions: extensionsPath, &out.VnfConfigurableProperties: configurablePath}
+		for i := range vnfcs {
+			attributes[&vnfcs[i].VnfcConfigurableProperties] = vnfcPropertiesPath
+		}
+		out.VimConnectionInfo = disclose(newPathSet(public...), out.VimConnectionInfo, attributes, known...)
 	}
 	if out.InstantiationState != Instantiated {
 		return &out
 	}
-	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: "STARTED",
+	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: "STARTED", VnfcInfo: vnfcs,
 		LocalizationLanguage: rec.Initial.LocalizationLanguage}
 	for _, aspect := range sortedKeys(rec.Levels) {
 		info.ScaleStatus = append(info.ScaleStatus, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Levels[aspect]})
@@ -51,7 +55,6 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 			}
 		}
 		info.VnfcResourceInfo = append(info.VnfcResourceInfo, shown)
-		info.VnfcInfo = append(info.VnfcInfo, VnfcInfo{ID: v.vnfcInfoID(), VduID: v.VDU, VnfcResourceInfoID: v.ID, VnfcState: "STARTED"})
 	}
 	for _, l := range rec.Resources.VirtualLinks {
 		info.VirtualLinkResourceInfo = append(info.VirtualLinkResourceInfo, VirtualLinkResourceInfo{ID: l.ID,
@@ -64,6 +67,15 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	info.Metadata = rec.Resources.Metadata
 	out.InstantiatedVnfInfo = info
 	return &out
+}
+
+// vnfcInfo returns the vnfcInfo of the VNFCs.
+func (rec *instanceRecord) vnfcInfo() (out []VnfcInfo) {
+	for _, v := range rec.Resources.VNFCs {
+		out = append(out, VnfcInfo{ID: v.vnfcInfoID(), VduID: v.VDU, VnfcResourceInfoID: v.ID, VnfcState: "STARTED",
+			VnfcConfigurableProperties: rec.VNFCProperties[v.ID]})
+	}
+	return out
 }
 
 // cpConfigs are the ids of the configurations of external connection points that are not in use yet, by descriptor.
