@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -119,6 +118,6 @@ func (v *VNFM) diagnose(ctx context.Context, words []string) error {
 	order := []vnflcm.FindingKind{vnflcm.Missing, vnflcm.Differs, vnflcm.Stray, vnflcm.Unknown, vnflcm.Busy}
 	slices.SortStableFunc(list, func(a, b vnflcm.Finding) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	return show(v, list, []string{"finding", "resource", "name", "id", "VNF instance", "VIM", "detail"}, func(f vnflcm.Finding) []string {
-		return []string{string(f.Kind), f.Resource, f.Name, f.ID, f.InstanceID, f.VimID, strings.ReplaceAll(f.Detail, "\n", "; ")}
+		return []string{string(f.Kind), f.Resource, f.Name, f.ID, f.InstanceID, f.VimID, f.Detail}
 	})
 }

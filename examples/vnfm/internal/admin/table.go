@@ -15,7 +15,7 @@ func table(out io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			if cells[i] = printable(cell); cell == "" {
+			if cells[i] = printable(strings.ReplaceAll(cell, "\n", "; ")); cell == "" {
 				cells[i] = "-"
 			}
 		}
