@@ -259,6 +259,8 @@ type Node struct {
 	ControlPlane  bool
 	Ready         bool
 	Unschedulable bool
+	Kubelet       string // version of the kubelet that runs
+	APIServer     string // version of the API server, "" on a worker
 }
 
 // Nodes returns the nodes of every simulated cluster that answers, by name.
@@ -284,6 +286,7 @@ type EtcdMember struct {
 	Address         netip.Addr
 	Learner, Leader bool
 	Alive           bool
+	Version         string // of etcd
 }
 
 // EtcdMembers returns the etcd members of every simulated cluster of which a machine is left, in the order in which they were added.

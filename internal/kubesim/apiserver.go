@@ -11,7 +11,7 @@ const apiPort = "6443"
 // hasAPI reports whether an API server listens on the machine. It ends if the member of its machine refuses its certificate.
 func (w *World) hasAPI(m *machine) bool {
 	c := w.state.Clusters[m.Cluster]
-	return c != nil && m.runs("kubelet") && c.Etcd.Of(m.ID) != nil && w.inTime(m, apiEtcdCert)
+	return c != nil && m.runs("kubelet") && c.Etcd.Of(m.ID) != nil && w.inTime(m, apiEtcdCert) && w.hasStatic(m, "kube-apiserver")
 }
 
 // serveAPI speaks HTTPS on one connection as the API server of the machine.

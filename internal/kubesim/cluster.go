@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -100,6 +101,41 @@ func (s site) MirrorPod(name string) kubeapi.Object {
 		return kubeapi.Mirror(pod, name)
 	}
 	return nil
+}
+
+// KubeletVersion returns the version of the kubelet that runs on a node.
+func (s site) KubeletVersion(n *kubeapi.Node) string { return s.w.kubeletVersion(n) }
+
+func (w *World) kubeletVersion(n *kubeapi.Node) string {
+	if m := w.state.Machines[n.Machine]; m != nil {
+		return cmp.Or(m.Kubelet, m.Packages["kubelet"])
+	}
+	return ""
+}
+
+// apiServers returns the versions of the API servers of a cluster by the names of their nodes, from their manifests.
+func (w *World) apiServers(c *cluster) map[string]string {
+	out := map[string]string{}
+	for _, n := range c.Nodes {
+		files := w.files[n.Machine]
+		if !n.ControlPlane || files == nil {
+			continue
+		}
+		if text, err := afero.ReadFile(files(), manifests+"kube-apiserver.yaml"); err == nil {
+			out[n.Name] = kubeadm.VersionOf(string(text))
+		}
+	}
+	return out
+}
+
+// hasStatic reports whether a machine has the manifest of a static pod. A node that joins has its pods before it has the manifests.
+func (w *World) hasStatic(m *machine, component string) bool {
+	files := w.files[m.ID]
+	if m.Node == "" || files == nil {
+		return true
+	}
+	exists, err := afero.Exists(files(), manifests+component+".yaml")
+	return exists || err != nil
 }
 
 // clusterOf finds the cluster that a kubeconfig is of, and fails if its certificate is not accepted there.

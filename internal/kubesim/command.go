@@ -26,7 +26,7 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 	programs := map[string]func(context.Context, *call) error{
 		"kubeadm": runKubeadm, "kubectl": runKubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-cache": aptCache, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
-		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "haproxy": alone(balancer.Haproxy), "keepalived": alone(balancer.Keepalived), "ss": ss,
+		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "du": diskUsed, "df": diskFree, "journalctl": noop, "haproxy": alone(balancer.Haproxy), "keepalived": alone(balancer.Keepalived), "ss": ss,
 	}
 	maps.Copy(programs, runtimePrograms)
 	maps.Copy(programs, storagePrograms)
@@ -148,4 +148,15 @@ func ipAddr(_ context.Context, c *call) error {
 		c.Printf("2: eth0    inet %s/16 scope global eth0\\       valid_lft forever preferred_lft forever\n", m.Address)
 		return nil
 	})
+}
+
+// diskUsed and diskFree print what "du -s -B1 DIR" and "df -B1 --output=avail DIR" do, for files and disks of constant sizes.
+func diskUsed(_ context.Context, c *call) error {
+	c.Printf("1048576\t%s\n", c.Args[len(c.Args)-1])
+	return nil
+}
+
+func diskFree(_ context.Context, c *call) error {
+	c.Printf("     Avail\n10737418240\n")
+	return nil
 }

@@ -4,16 +4,29 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/spf13/afero"
+
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
 )
 
 // alive reports whether a member runs, as a static pod with the kubelet of its machine, and the other members accept its certificate.
 func (w *World) alive(c *cluster, e etcd.Member) bool {
 	m := w.state.Machines[e.Machine]
-	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != "" && (len(c.Etcd.Members) == 1 || w.inTime(m, peerCert))
+	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != "" && w.hasStatic(m, "etcd") && (len(c.Etcd.Members) == 1 || w.inTime(m, peerCert))
 }
 
+// members returns which members run. It notes their versions, which are those of their static pods.
 func (w *World) members(c *cluster) etcd.Running {
+	for i, e := range c.Etcd.Members {
+		m := w.state.Machines[e.Machine]
+		if m == nil || w.files[e.Machine] == nil {
+			continue
+		}
+		if text, err := afero.ReadFile(w.files[e.Machine](), manifests+"etcd.yaml"); err == nil {
+			c.Etcd.Members[i].Version = kubeadm.VersionOf(string(text))
+		}
+	}
 	return func(m etcd.Member) bool { return w.alive(c, m) }
 }
 
@@ -26,6 +39,7 @@ type Member struct {
 	Address         netip.Addr
 	Learner, Leader bool
 	Alive           bool
+	Version         string
 }
 
 // Members lists the etcd members of every cluster of which a machine is left.
@@ -37,8 +51,9 @@ func (w *World) Members() []Member {
 		if !slices.ContainsFunc(c.Etcd.Members, func(e etcd.Member) bool { return w.state.Machines[e.Machine] != nil }) {
 			continue
 		}
+		leader := c.Etcd.Elect(w.members(c))
 		for _, e := range c.Etcd.Members {
-			out = append(out, Member{e.Name, e.Machine, e.Address, e.Learner, c.Etcd.Elect(w.members(c)) == e.ID, w.alive(c, e)})
+			out = append(out, Member{e.Name, e.Machine, e.Address, e.Learner, leader == e.ID, w.alive(c, e), e.Version})
 		}
 	}
 	return out

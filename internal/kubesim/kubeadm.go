@@ -49,7 +49,7 @@ func (n node) Takes() time.Duration { return n.c.w.takes }
 
 func (n node) On(fn func(kubeadm.Machine) error) error {
 	return n.c.on(func(m *machine) error {
-		return fn(kubeadm.Machine{ID: m.ID, Address: m.Address, SwapOff: m.SwapOff, Forward: m.Forward, Runtime: m.Services["containerd"], Kubelet: m.has("kubelet")})
+		return fn(kubeadm.Machine{ID: m.ID, Address: m.Address, SwapOff: m.SwapOff, Forward: m.Forward, Runtime: m.Services["containerd"], Kubelet: m.has("kubelet"), Kubeadm: m.Packages["kubeadm"]})
 	})
 }
 
@@ -70,12 +70,25 @@ func (n node) Found(cl *cluster) {
 
 func (n node) Enter(clusterID, name string) {
 	m := n.machine()
-	m.Cluster, m.Node, m.Services["kubelet"] = clusterID, name, true
+	m.Cluster, m.Node, m.Services["kubelet"], m.Kubelet = clusterID, name, true, m.Packages["kubelet"]
 }
 
 func (n node) Leave() {
 	m := n.machine()
 	m.Cluster, m.Node, m.Services["kubelet"], m.Pods = "", "", false, nil
+}
+
+func (n node) Exists(machine string) bool { return n.c.w.state.Machines[machine] != nil }
+
+func (n node) Ready(cl *cluster, of *kubeapi.Node) bool { return n.c.w.ready(cl, of) }
+func (n node) APIServers(cl *cluster) map[string]string { return n.c.w.apiServers(cl) }
+func (n node) KubeletVersion(of *kubeapi.Node) string   { return n.c.w.kubeletVersion(of) }
+
+func (n node) CheckKubelet(cl *cluster) error {
+	m := n.machine()
+	servers := n.c.w.apiServers(cl)
+	delete(servers, m.Node)
+	return kubeadm.CheckKubelet(cl, nil, "", m.Packages["kubelet"], servers)
 }
 
 func (n node) HasMember() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/pflag"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
@@ -43,6 +44,23 @@ func (w *World) offered(name string) string {
 	}
 	return cmp.Or(w.packages[name].Version, versions[name])
 }
+
+// chosen returns the version of a package that the sources offer and that apt-get chooses for a wanted version such as 1.36.3-*, "" if no
+// version fits. Of Kubernetes they offer several.
+func (w *World) chosen(name, wanted string) string {
+	offers := []string{w.offered(name)}
+	if slices.Contains(kubernetesPackages, name) && offers[0] != "" {
+		offers = kubeadm.Versions
+	}
+	for _, version := range offers {
+		if strings.HasPrefix(version, strings.TrimRight(strings.TrimSuffix(wanted, "-*"), "*")) {
+			return version
+		}
+	}
+	return ""
+}
+
+var kubernetesPackages = []string{"kubeadm", "kubelet", "kubectl"}
 
 // hasUnit reports whether a machine has a unit, by a package or from the beginning.
 func (w *World) hasUnit(m *machine, unit string) bool {
@@ -123,8 +141,15 @@ func aptCache(_ context.Context, c *call) error {
 		return fmt.Errorf("E: Invalid operation %s", strings.Join(c.Args, " "))
 	}
 	for _, name := range c.Args[1:] {
-		if version := c.w.offered(name); version != "" {
-			_, _ = fmt.Fprintf(c.Stdout, "%10s | %s-1.1 | https://packages.example/deb  Packages\n", name, version)
+		offers := []string{c.w.offered(name)}
+		if slices.Contains(kubernetesPackages, name) {
+			offers = slices.Clone(kubeadm.Versions)
+			slices.Reverse(offers) // the newest one is first
+		}
+		for _, version := range offers {
+			if version != "" {
+				_, _ = fmt.Fprintf(c.Stdout, "%10s | %s-1.1 | https://packages.example/deb  Packages\n", name, version)
+			}
 		}
 	}
 	return nil
@@ -219,15 +244,15 @@ func (c *call) install(packages []string, simulate bool) error {
 	err = c.on(func(m *machine) error {
 		for _, arg := range packages {
 			name, wanted, pinned := strings.Cut(arg, "=")
-			offered := c.w.offered(name)
+			offered := c.w.chosen(name, wanted)
 			switch {
-			case offered == "", !m.Fetched:
+			case c.w.offered(name) == "", !m.Fetched:
 				return fmt.Errorf("E: Unable to locate package %s", name)
 			case name == "docker-ce" && !c.offersDocker():
 				return fmt.Errorf("E: Unable to locate package %s", name)
 			case strings.HasPrefix(name, "kube") && sources == 0 && m.Packages[name] == "":
 				return fmt.Errorf("E: Unable to locate package %s", name)
-			case pinned && !strings.HasPrefix(offered, strings.TrimRight(strings.TrimSuffix(wanted, "-*"), "*")):
+			case pinned && offered == "":
 				return fmt.Errorf("E: Version '%s' for '%s' was not found", wanted, name)
 			}
 			if simulate {

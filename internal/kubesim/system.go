@@ -106,6 +106,5 @@ func (c *call) setSysctl(key, value string) error {
 }
 
 func version(_ context.Context, c *call) error {
-	c.Printf("Kubernetes v%s\n", DefaultVersion)
-	return nil
+	return c.on(func(m *machine) error { c.Printf("Kubernetes v%s\n", m.Packages["kubelet"]); return nil })
 }

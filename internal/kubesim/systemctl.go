@@ -13,6 +13,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/balancer"
 	"github.com/vnfkit/vnfkit/internal/kubesim/containerd"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
@@ -89,6 +90,9 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 			if name == "haproxy" && (verb != "start" || !m.Services[name]) {
 				return c.startBalancer(m, verb == "reload-or-restart" && m.Services[name])
 			}
+			if name == "kubelet" {
+				return c.startKubelet(m)
+			}
 			m.Services[name] = true
 		case "stop", "disable":
 			m.Services[name] = false
@@ -111,6 +115,17 @@ func (c *call) unit(verb, name string, now, quiet bool) error {
 		}
 		return nil
 	})
+}
+
+// startKubelet starts the kubelet that is installed.
+func (c *call) startKubelet(m *machine) error {
+	if cl := c.w.state.Clusters[m.Cluster]; cl != nil && m.Node != "" {
+		if err := kubeadm.CheckKubelet(cl, cl.Nodes[m.Node], m.Kubelet, m.Packages["kubelet"], c.w.apiServers(cl)); err != nil {
+			return err
+		}
+	}
+	m.Services["kubelet"], m.Kubelet = true, m.Packages["kubelet"]
+	return nil
 }
 
 // startable reports what a service does not start with.

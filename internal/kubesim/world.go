@@ -115,6 +115,7 @@ type machine struct {
 	Taken       []int             `json:"taken,omitempty"` // ports at which some foreign program listens
 	Cluster     string            `json:"cluster,omitempty"`
 	Node        string            `json:"node,omitempty"`
+	Kubelet     string            `json:"kubelet,omitempty"` // version of the kubelet that runs
 	Mounts      map[string]string `json:"mounts,omitempty"`  // volumes by where they are mounted
 	Exports     []string          `json:"exports,omitempty"` // what NFS exports, and to whom
 }
@@ -241,6 +242,8 @@ type Node struct {
 	ControlPlane  bool
 	Ready         bool
 	Unschedulable bool
+	Kubelet       string
+	APIServer     string
 }
 
 // Nodes lists the nodes of every cluster whose API answers, by name.
@@ -252,8 +255,9 @@ func (w *World) Nodes() []Node {
 		if !w.quorate(c) {
 			continue
 		}
+		servers := w.apiServers(c)
 		for _, n := range c.Nodes {
-			out = append(out, Node{n.Name, n.Machine, n.Address, n.ControlPlane, w.ready(c, n), n.Unschedulable})
+			out = append(out, Node{n.Name, n.Machine, n.Address, n.ControlPlane, w.ready(c, n), n.Unschedulable, w.kubeletVersion(n), servers[n.Name]})
 		}
 	}
 	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })

@@ -146,7 +146,7 @@ func TestMissingVersion(t *testing.T) {
 	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"kubernetes_version":"1.34.2"}`))
 	err = l.Fails(opID, err)
 	for _, want := range []string{"package-sources", " cannot have the packages of a node", "Version '1.34.2-*' for 'kubelet' was not found",
-		"the package sources have kubelet 1.35.4-1.1; kubeadm 1.35.4-1.1; kubectl 1.35.4-1.1"} {
+		"the package sources have kubelet 1.37.2-1.1, 1.36.3-1.1, 1.35.6-1.1, 1.35.4-1.1; kubeadm 1.37.2-1.1, 1.36.3-1.1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -27,6 +27,7 @@ type Member struct {
 	Name    string     `json:"name,omitempty"` // none until it has started
 	Address netip.Addr `json:"address"`
 	Learner bool       `json:"learner,omitempty"`
+	Version string     `json:"version,omitempty"` // of the program
 }
 
 func newID() uint64 {

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -70,6 +71,8 @@ func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs
 		return e.status(clusterID, *self, runs), nil
 	case self.Learner:
 		return nil, errLearner
+	case method == "/etcdserverpb.Maintenance/Snapshot":
+		return snapshot(), nil
 	case method == "/etcdserverpb.Cluster/MemberList":
 		if linearizable := argument != 0; linearizable && !e.Quorate(runs) {
 			return nil, ErrTimeout
@@ -133,7 +136,7 @@ func (e *Cluster) header(clusterID string, self Member) string {
 // status is StatusResponse.
 func (e *Cluster) status(clusterID string, self Member, runs Running) []byte {
 	leader := e.Elect(runs) // may raise the term
-	out := textField(textField(nil, 1, e.header(clusterID, self)), 2, "3.6.5")
+	out := textField(textField(nil, 1, e.header(clusterID, self)), 2, self.Version)
 	out = number(number(out, 4, leader), 6, e.Term)
 	if leader == 0 {
 		out = textField(out, 8, "etcdserver: no leader")
@@ -154,4 +157,11 @@ func (e *Cluster) members(clusterID string, self Member) []byte {
 		out = textField(out, 2, string(number(member, 5, bit(m.Learner))))
 	}
 	return out
+}
+
+// snapshot is the only SnapshotResponse of a call: data, and their checksum.
+func snapshot() []byte {
+	data := []byte("the data of etcd")
+	sum := sha256.Sum256(data)
+	return textField(nil, 3, string(data)+string(sum[:]))
 }

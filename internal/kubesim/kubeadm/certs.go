@@ -38,10 +38,10 @@ var users = map[string][2]string{
 // components are the static pods of a control-plane node.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// manifest returns the static pod of a component.
-func manifest(component string) string {
+// manifest returns the static pod of a component in a cluster with this version.
+func manifest(component, version string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata:\n  labels:\n    component: " + component + "\n    tier: control-plane\n  name: " + component +
-		"\n  namespace: kube-system\nspec:\n  containers:\n  - image: registry.k8s.io/" + component + "\n    name: " + component + "\n  hostNetwork: true\nstatus: {}\n"
+		"\n  namespace: kube-system\nspec:\n  containers:\n  - image: " + image(component, version) + "\n    name: " + component + "\n  hostNetwork: true\nstatus: {}\n"
 }
 
 // validity returns how long certificates are valid. A cluster of an older file has none.
@@ -75,7 +75,7 @@ func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[strin
 		}
 	}
 	for _, name := range components {
-		files["manifests/"+name+".yaml"] = manifest(name)
+		files["manifests/"+name+".yaml"] = manifest(name, m.Kubeadm)
 	}
 	return files, nil
 }

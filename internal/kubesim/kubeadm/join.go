@@ -133,6 +133,16 @@ func (c *call) admitted(o *kubeadmconf.JoinOptions, m Machine) (*Cluster, error)
 			return nil, errors.New("error execution phase control-plane-prepare/download-certs: error downloading certs: the Secret does not include the required certificate or cannot be decrypted")
 		}
 	}
+	stored, err := cl.storedVersion()
+	if err == nil && Minor(stored) != Minor(m.Kubeadm) {
+		err = fmt.Errorf("kubesim: kubeadm %s joins a cluster of version %s", m.Kubeadm, stored)
+	}
+	if err == nil {
+		err = c.w.CheckKubelet(cl)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if n := cl.Nodes[o.Name]; n != nil && n.Machine != m.ID {
 		return nil, fmt.Errorf("error execution phase kubelet-start: a Node with name %q and status \"Ready\" already exists in the cluster", o.Name)
 	}

@@ -1,4 +1,4 @@
-// Package kubeadm simulates the program: init, join, reset, tokens, certificates with their renewal, and kubeconfigs of users, with the members of etcd that it adds and removes.
+// Package kubeadm simulates the program: init, join, reset, upgrade, tokens, certificates with their renewal, and kubeconfigs of users, with the members of etcd that it adds and removes.
 // It refuses what kubeadm refuses of a machine, of its arguments (package kubeadmconf) and of credentials, and every other command. A
 // join of a control-plane node that is cut short leaves its etcd member, as with kubeadm.
 package kubeadm
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
@@ -31,14 +30,16 @@ type Cluster struct {
 	CertKeys    map[string]time.Time `json:"certKeys"`
 	CertsTokens []string             `json:"certsTokens,omitempty"` // those that upload-certs has made
 	Validity    time.Duration        `json:"validity,omitempty"`    // of certificates
+	Applied     map[string]string    `json:"applied,omitempty"`     // machines on which "kubeadm upgrade apply" has run, by version
 }
 
 // Machine is what kubeadm finds on a machine.
 type Machine struct {
 	ID               string
 	Address          netip.Addr
-	SwapOff, Forward bool // swap, and forwarding of IP packets
-	Runtime, Kubelet bool // whether containerd runs, and the kubelet is installed
+	SwapOff, Forward bool   // swap, and forwarding of IP packets
+	Runtime, Kubelet bool   // whether containerd runs, and the kubelet is installed
+	Kubeadm          string // version of kubeadm
 }
 
 // World is the machine on which kubeadm runs, and the clusters. All but the first five are called by what On and AsAdmin run.
@@ -57,6 +58,12 @@ type World interface {
 	Leave()                       // it ends
 	Cluster() *Cluster            // the one that the machine has entered, or nil
 	HasMember() bool              // whether an etcd has a member on the machine
+
+	Exists(machine string) bool
+	Ready(cl *Cluster, n *kubeapi.Node) bool
+	APIServers(cl *Cluster) map[string]string // versions of the API servers by the names of their nodes
+	KubeletVersion(n *kubeapi.Node) string    // of the kubelet that runs on a node
+	CheckKubelet(cl *Cluster) error           // whether the kubelet of this machine may start as that of a new node
 }
 
 // call is one run of kubeadm.
@@ -69,11 +76,10 @@ type call struct {
 func Run(ctx context.Context, p *program.Call, w World) error {
 	c := &call{p, w}
 	if len(c.Args) > 0 && c.Args[0] == "version" {
-		c.Printf("v%s\n", kubeapi.Version)
-		return nil
+		return c.w.On(func(m Machine) error { c.Printf("v%s\n", m.Kubeadm); return nil })
 	}
 	if words := []string{"config", "images", "list", "--kubernetes-version"}; len(c.Args) == 5 && slices.Equal(c.Args[:4], words) {
-		c.Printf("registry.k8s.io/kube-apiserver:%s\nregistry.k8s.io/pause:3.10.1\nregistry.k8s.io/etcd:3.6.6-0\n", c.Args[4])
+		c.listImages(c.Args[4])
 		return nil
 	}
 	if err := c.Root(); err != nil {
@@ -86,6 +92,7 @@ func Run(ctx context.Context, p *program.Call, w World) error {
 		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", func(_ context.Context, args []string) error { return kubeadmconf.Validate(c.Call, args) }}, {"reset", c.reset},
 		{"kubeconfig user", func(_ context.Context, args []string) error { return c.kubeconfigOf(args) }},
 		{"certs renew all", func(_ context.Context, args []string) error { return c.renewCertificates(args) }},
+		{"upgrade apply", c.upgradeApply}, {"upgrade node", c.upgradeNode},
 		{"token create", c.tokenCreate}, {"token list", c.tokenList},
 	} {
 		words := strings.Fields(verb.words)
@@ -138,8 +145,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	var version string
 	err = c.w.On(func(m Machine) error {
-		if err := o.Check(m.Address); err != nil {
+		version = m.Kubeadm
+		if err := o.Check(m.Address, version); err != nil {
 			return err
 		}
 		return c.preflight(m, o.Ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml", etcdData)
@@ -147,7 +156,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cl, err := newCluster(o, c.w.Now())
+	cl, err := newCluster(o, version, c.w.Now())
 	if err != nil {
 		return err
 	}
@@ -161,7 +170,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err := c.writeEtcdFiles(cl, o.Name, o.Advertise); err != nil {
 		return err
 	}
-	if err := c.writeFiles(cl, Machine{Address: address}, o.Name, true); err != nil {
+	if err := c.writeFiles(cl, Machine{Address: address, Kubeadm: version}, o.Name, true); err != nil {
 		return err
 	}
 	if err := program.Pause(ctx, c.w.Takes()); err != nil {
@@ -206,18 +215,13 @@ func (c *call) throughEndpoint(cl *Cluster) error {
 
 // uploadConfig stores the configuration of the cluster where kubeadm looks for it (kubeadm, phases upload-config).
 func (cl *Cluster) uploadConfig() error {
-	config, err := yaml.Marshal(kubeapi.Object{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + cl.Version,
-		"controlPlaneEndpoint": cl.Endpoint, "networking": kubeapi.Object{"podSubnet": cl.PodCIDR}, "certificateValidityPeriod": cl.validity().String()})
-	if err != nil {
-		return err
-	}
-	return cl.Store(kubeapi.Kind{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
-		kubeapi.Object{"metadata": kubeapi.Object{"name": "kubeadm-config", "namespace": "kube-system"}, "data": kubeapi.Object{"ClusterConfiguration": string(config)}})
+	return cl.upload(map[string]any{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + cl.Version,
+		"controlPlaneEndpoint": cl.Endpoint, "networking": map[string]any{"podSubnet": cl.PodCIDR}, "certificateValidityPeriod": cl.validity().String()})
 }
 
 // newCluster makes the cluster of an init. It is not yet one of the world.
-func newCluster(o *kubeadmconf.InitOptions, now time.Time) (*Cluster, error) {
-	api, err := kubeapi.New(kubeapi.Options{Endpoint: o.Endpoint, PodCIDR: o.PodCIDR, CertSANs: o.CertSANs}, now)
+func newCluster(o *kubeadmconf.InitOptions, version string, now time.Time) (*Cluster, error) {
+	api, err := kubeapi.New(kubeapi.Options{Version: version, Endpoint: o.Endpoint, PodCIDR: o.PodCIDR, CertSANs: o.CertSANs}, now)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
@@ -79,8 +78,8 @@ func ReadInit(c *program.Call, args []string) (*InitOptions, error) {
 	return o, nil
 }
 
-// Check finds what kubeadm refuses on a machine with an address.
-func (o *InitOptions) Check(machine netip.Addr) error {
+// Check finds what kubeadm of a version refuses on a machine with an address.
+func (o *InitOptions) Check(machine netip.Addr, kubeadm string) error {
 	pods, err1 := netip.ParsePrefix(o.PodCIDR)
 	services, err2 := netip.ParsePrefix(o.ServiceCIDR)
 	if err := errors.Join(err1, err2); err != nil {
@@ -92,7 +91,7 @@ func (o *InitOptions) Check(machine netip.Addr) error {
 	if o.Advertise != machine.String() {
 		return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.Advertise)
 	}
-	if o.Version != "" && o.Version != "v"+kubeapi.Version {
+	if o.Version != "" && o.Version != "v"+kubeadm {
 		return fmt.Errorf("this version of kubeadm only supports deploying clusters of its own version, not %s", o.Version)
 	}
 	if !nodeNames.MatchString(o.Name) || len(o.Name) > 63 {

@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"strings"
@@ -57,6 +58,7 @@ const Version = "1.35.4"
 
 // Options say what a new cluster is like.
 type Options struct {
+	Version  string // of Kubernetes, default Version
 	Endpoint string // host:port for its clients
 	PodCIDR  string
 	CertSANs []string // names in the certificates of API servers, beside those that all have
@@ -68,7 +70,7 @@ func New(o Options, now time.Time) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{ID: uuid.NewString()[:8], CA: ca.Cert, CAKey: ca.Key, CertSANs: o.CertSANs, Version: Version, Endpoint: o.Endpoint, PodCIDR: o.PodCIDR,
+	c := &Cluster{ID: uuid.NewString()[:8], CA: ca.Cert, CAKey: ca.Key, CertSANs: o.CertSANs, Version: cmp.Or(o.Version, Version), Endpoint: o.Endpoint, PodCIDR: o.PodCIDR,
 		Nodes: map[string]*Node{}, Tokens: map[string]time.Time{}, Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
 	return c, c.addDefaults()
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// daemonSets makes a pod on each node that fits.
+// daemonSets makes a pod on each node that fits. Pods of kube-proxy come with their nodes (AddNode).
 func daemonSets(c *Cluster) error {
 	all, err := c.objects(daemonKind)
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if at(d, "spec", "template", "spec") == nil || at(d, "metadata", "deletionTimestamp") != nil {
+		if Text(d, "metadata", "name") == proxyName || at(d, "spec", "template", "spec") == nil || at(d, "metadata", "deletionTimestamp") != nil {
 			continue
 		}
 		if err := daemonSet(c, d); err != nil {

@@ -22,8 +22,15 @@ func (c *Cluster) addDefaults() error {
 			return err
 		}
 	}
-	return c.Store(Kind{Group: "apps", Version: "v1", Kind: "DaemonSet", Namespaced: true},
-		Object{"metadata": Object{"name": "kube-proxy", "namespace": "kube-system"}})
+	return c.SetProxy()
+}
+
+const proxyName = "kube-proxy"
+
+// SetProxy makes kube-proxy have the version of the cluster.
+func (c *Cluster) SetProxy() error {
+	return c.Store(daemonKind, Object{"metadata": Object{"name": proxyName, "namespace": "kube-system"}, "spec": Object{"template": Object{
+		"spec": Object{"containers": []any{Object{"name": proxyName, "image": "registry.k8s.io/kube-proxy:v" + c.Version}}}}}})
 }
 
 // AddNode makes a Node, with the pods that it is given: kube-proxy, and on a worker one of a Deployment.
@@ -77,8 +84,17 @@ func (c *Cluster) nodeObject(n *Node) Object {
 		"metadata": Object{"name": n.Name, "uid": n.Machine + "/" + n.Name, "resourceVersion": strconv.Itoa(max(1, c.history.nodes[n.Name])), "labels": labels, "annotations": annotations},
 		"status": Object{
 			"addresses":  []any{Object{"type": "InternalIP", "address": n.Address.String()}, Object{"type": "Hostname", "address": n.Name}},
+			"nodeInfo":   Object{"kubeletVersion": "v" + c.kubeletVersion(n)},
 			"conditions": []any{Object{"type": "Ready", "status": ready, "reason": reason, "message": message}},
 		}}
+}
+
+// kubeletVersion returns the version of the kubelet that runs on a node.
+func (c *Cluster) kubeletVersion(n *Node) string {
+	if host, knows := c.Host.(interface{ KubeletVersion(n *Node) string }); knows {
+		return host.KubeletVersion(n)
+	}
+	return c.Version
 }
 
 // writeNode takes over what clients may change of a Node.
