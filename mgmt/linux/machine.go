@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -59,7 +60,12 @@ func (m Machine) Read(ctx context.Context, name string) (content []byte, exists 
 
 // Write replaces a file at once, or makes it, with the directory that it is in.
 func (m Machine) Write(ctx context.Context, name string, content []byte, mode fs.FileMode) error {
-	return m.SSH.Upload(ctx, bytes.NewReader(content), sshexec.File{Path: name, Mode: mode, Root: true, Parents: true})
+	return m.WriteFrom(ctx, name, bytes.NewReader(content), mode)
+}
+
+// WriteFrom is Write for content of any size. An error of the reader leaves the file as it was.
+func (m Machine) WriteFrom(ctx context.Context, name string, content io.Reader, mode fs.FileMode) error {
+	return m.SSH.Upload(ctx, content, sshexec.File{Path: name, Mode: mode, Root: true, Parents: true})
 }
 
 // Remove removes files. Those that are not there are removed already.

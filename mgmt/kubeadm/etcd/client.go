@@ -173,6 +173,9 @@ func (c *Client) ask(ctx context.Context, members []Member, skip func(Member) bo
 		members[i].Healthy = a != nil && a.Leader == leader
 		members[i].Leader = leader != 0 && members[i].ID == leader
 		agreed = agreed && (a == nil || a.Leader == leader)
+		if a != nil {
+			members[i].Version = a.Version
+		}
 	}
 	return agreed
 }

@@ -17,6 +17,7 @@ type Member struct {
 	Learner    bool     // receives the data but does not vote
 	Healthy    bool     // answers, and names the leader of the latest election; set by Client.Members
 	Leader     bool     // the members that answered follow this member; set by Client.Members
+	Version    string   // of etcd, such as 3.6.8; set by Client.Members, empty if the member did not answer
 }
 
 // At reports whether the member has a peer URL with this address. It identifies the member of a machine independently of
