@@ -15,15 +15,7 @@ import (
 // runs with this annotation in its manifest. The kubelet starts the pod again when the manifest changes.
 func (c *Cluster[R]) WaitStaticPod(ctx context.Context, node netip.Addr, component, annotation, value string) error {
 	return c.poll(ctx, fmt.Sprintf("%s on %s to run with its changed manifest", component, node), func(ctx context.Context, s *session) error {
-		nodes, err := s.nodes(ctx)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(nodes, func(n Node) bool { return n.Address == node })
-		if i < 0 {
-			return fmt.Errorf("no node has the address %s", node)
-		}
-		pod, err := s.pod(ctx, metav1.NamespaceSystem, component+"-"+nodes[i].Name)
+		pod, err := s.staticPod(ctx, node, component)
 		switch {
 		case err != nil:
 			return err
@@ -34,6 +26,19 @@ func (c *Cluster[R]) WaitStaticPod(ctx context.Context, node netip.Addr, compone
 		}
 		return nil
 	})
+}
+
+// staticPod returns the mirror pod of a static pod on the node with that InternalIP.
+func (s *session) staticPod(ctx context.Context, node netip.Addr, component string) (corev1.Pod, error) {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return corev1.Pod{}, err
+	}
+	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Address == node })
+	if i < 0 {
+		return corev1.Pod{}, fmt.Errorf("no node has the address %s", node)
+	}
+	return s.pod(ctx, metav1.NamespaceSystem, component+"-"+nodes[i].Name)
 }
 
 func (s *session) pod(ctx context.Context, namespace, name string) (pod corev1.Pod, err error) {
