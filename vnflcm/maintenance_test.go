@@ -150,7 +150,7 @@ func TestMaintainOlderVersion(t *testing.T) {
 	}
 }
 
-// TestMaintainCancel checks that a graceful cancel ends the task after the current step.
+// TestMaintainCancel checks that a graceful cancel ends the task after the current step and those that finish it.
 func TestMaintainCancel(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
@@ -165,6 +165,9 @@ func TestMaintainCancel(t *testing.T) {
 	wantIs(t, err, vnflcm.ErrCancelled)
 	if x.world.done["maintain:cluster/renew/worker-1"] != 0 {
 		t.Error("a step has begun after the cancel")
+	}
+	if x.world.done["maintain:cluster/use/worker-0"] != 1 {
+		t.Error("a step that finishes another one has not begun")
 	}
 	x.wait(opID, x.Fail(t.Context(), opID), vnflcm.Failed)
 }

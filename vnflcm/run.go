@@ -262,7 +262,7 @@ func (r *run) save(ctx context.Context, also ...func(context.Context, *store.Bat
 
 // mayBegin says why no further phase or step may begin: it was cancelled, or this process has lost its claim.
 func (r *run) mayBegin(ctx context.Context) error {
-	if err := r.stopped(); err != nil {
+	if err := r.stopped(); err != nil && !finishes(ctx) {
 		return err
 	}
 	if err := context.Cause(ctx); err != nil {

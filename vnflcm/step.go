@@ -125,6 +125,15 @@ func Run[T any](ctx context.Context, op *Operation, s Step[T]) (T, error) {
 	return result, nil
 }
 
+// finishing is the key of the contexts that Finish returns.
+type finishing struct{}
+
+// Finish returns a context in which steps begin although the operation was cancelled with CancelGraceful. It is for steps that finish what
+// earlier steps have begun, such as the return of a drained node to the cluster. CancelForceful ends these steps too.
+func Finish(ctx context.Context) context.Context { return context.WithValue(ctx, finishing{}, true) }
+
+func finishes(ctx context.Context) bool { return ctx.Value(finishing{}) != nil }
+
 // Do is Run for a step without a result. on is Step.On: name and on that are swapped are ErrProgramming when the step runs. For
 // machines, mgmt.Node.Do takes only the name.
 func Do(ctx context.Context, op *Operation, name, on string, do func(context.Context) error) error {

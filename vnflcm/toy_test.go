@@ -314,11 +314,14 @@ func (d *cluster) Maintains(task vnflcm.MaintenanceTask) bool {
 	return task == vnflcm.RenewCertificates
 }
 
-// Maintain renews the certificates of the machines one after the other.
+// Maintain renews the certificates of the machines one after the other. What has begun on a machine is finished also after a graceful cancel.
 func (d *cluster) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	for _, v := range op.VNFCs {
 		certificate := "certificate " + v.ID
 		err := d.step(ctx, op, "renew", v.ID, func() bool { return d.nodes[op.InstanceID][certificate] == "renewed" }, func() { d.nodes[op.InstanceID][certificate] = "renewed" })
+		if err == nil {
+			err = d.step(vnflcm.Finish(ctx), op, "use", v.ID, func() bool { return false }, func() {})
+		}
 		if err != nil {
 			return err
 		}
