@@ -27,7 +27,7 @@ func (l *lab) upgraded(id, configuration string) {
 	}
 }
 
-// TestUpgradedCluster: a new node gets the current version of the cluster. The simulated package sources have only 1.35.4.
+// TestUpgradedCluster: a new node gets the current version of the cluster. The simulated package sources do not have 1.35.9.
 func TestUpgradedCluster(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ configuration, want string }{
@@ -70,11 +70,11 @@ func TestNewestVersion(t *testing.T) {
 func TestContainerdOfKubernetes(t *testing.T) {
 	t.Parallel()
 	const old, current = "containerd github.com/containerd/containerd v1.7.24 88bf19b", "containerd github.com/containerd/containerd/v2 v2.2.0 1c4457e"
-	const refused = "is too old for Kubernetes 1.36: containerd 1 is supported up to Kubernetes 1.35, later versions take containerd 2"
+	const refused = "is too old for Kubernetes 1.38: kubelets work with containerd 1 up to Kubernetes 1.37, later versions take containerd 2"
 	for name, c := range map[string]struct{ version, printed, want string }{
-		"1 with the last version":   {"1.35.4", old, ""},
-		"1 with the version beyond": {"1.36.1", old, refused},
-		"2 with the version beyond": {"1.36.1", current, ""},
+		"1 with the last version":   {"1.37.2", old, ""},
+		"1 with the version beyond": {"1.38.1", old, refused},
+		"2 with the version beyond": {"1.38.1", current, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -95,9 +95,10 @@ func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error
 	}
 	config, err := s.RuntimeConfig(string(printed), string(images), string(status))
 	if err != nil {
-		err = fmt.Errorf("kubeadm: containerd of %s: %w", n.Label(), err)
+		return nil, fmt.Errorf("kubeadm: containerd of %s: %w", n.Label(), err)
 	}
-	return config, err
+	s.warnOfContainerd(ctx, n, string(printed))
+	return config, nil
 }
 
 // RuntimeConfig returns containerd's configuration for a machine, from what "containerd --version" and "kubeadm config
@@ -136,12 +137,15 @@ func containerdVersion(printed string) (major, minor int, err error) {
 	return major, minor, nil
 }
 
-// lastMinorOfContainerd1 is the last version of Kubernetes that works with containerd 1 (kubernetes.io, "Kubernetes
-// v1.35", deprecations).
-const lastMinorOfContainerd1 = 35
+// The last version of Kubernetes whose kubelet works with containerd 1, and the last one that the Kubernetes project supports with it. The
+// kubelets in between log a warning (github.com/kubernetes/enhancements, issues 4033 and 6087).
+const (
+	lastMinorOfContainerd1      = 37
+	lastSupportedForContainerd1 = 35
+)
 
 func containerdReason(minor int) string {
-	return fmt.Sprintf("is too old for Kubernetes 1.%d: containerd 1 is supported up to Kubernetes 1.%d, later versions take containerd 2", minor, lastMinorOfContainerd1)
+	return fmt.Sprintf("is too old for Kubernetes 1.%d: kubelets work with containerd 1 up to Kubernetes 1.%d, later versions take containerd 2", minor, lastMinorOfContainerd1)
 }
 
 // CheckContainerd returns an error if containerd is too old for this version of Kubernetes.
@@ -150,6 +154,14 @@ func CheckContainerd(major int, kubernetes string) error {
 		return errors.New(containerdReason(minor))
 	}
 	return nil
+}
+
+// warnOfContainerd logs a warning for a version of containerd, as it prints it, with which this kubelet works without support.
+func (s Settings) warnOfContainerd(ctx context.Context, n mgmt.Node, printed string) {
+	major, _, err := containerdVersion(strings.TrimSpace(printed))
+	if err == nil && major < 2 && kubeversion.Minor(s.Version) > lastSupportedForContainerd1 {
+		s.Warn(ctx, fmt.Sprintf("%s has containerd 1, which is supported up to Kubernetes 1.%d: plan for containerd 2", n.HostName, lastSupportedForContainerd1))
+	}
 }
 
 // pauseImage returns the pause image of kubeadm's list. With another one, every node would store two pause images.
