@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ type driver struct {
 	*cloud
 	bug    string
 	memory []machine // machines that this process has made
-	plans  int
+	plans  atomic.Int32
 }
 
 func (d *driver) of(instance string) []machine {
@@ -69,7 +70,7 @@ func (d *driver) of(instance string) []machine {
 }
 
 func (d *driver) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
-	d.plans++
+	d.plans.Add(1)
 	switch {
 	case d.bug == "Plan announces nothing":
 		return vnflcm.Change{}, nil
@@ -92,7 +93,7 @@ func (d *driver) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, e
 		c.Added = append(c.Added, vnflcm.VNFC{ID: fmt.Sprint(op.InstanceID, "-", n), VDU: "server"})
 	}
 	if d.bug == "Plan is another each time" {
-		c.Added = append(c.Added, make([]vnflcm.VNFC, d.plans%2)...)
+		c.Added = append(c.Added, make([]vnflcm.VNFC, d.plans.Load()%2)...)
 		for i := range c.Added {
 			c.Added[i].VDU = "server"
 		}
@@ -103,7 +104,10 @@ func (d *driver) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, e
 
 // step runs a step. Drivers without the context run it nevertheless.
 func (d *driver) step(ctx context.Context, op *vnflcm.Operation, name, on string, do func() error) error {
-	if d.bug == "steps without a context" {
+	switch d.bug {
+	case "no steps":
+		return do()
+	case "steps without a context":
 		ctx = context.WithoutCancel(ctx)
 	}
 	op.Declare(on)
@@ -130,16 +134,28 @@ func (d *driver) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 		err = d.step(ctx, op, "create", m.vnfc, func() error {
 			found := slices.ContainsFunc(d.list(), func(o machine) bool { return o.vnfc == m.vnfc })
 			if d.bug == "the memory of the process" {
-				found = slices.ContainsFunc(d.memory, func(o machine) bool { return o.vnfc == m.vnfc })
+				found = d.remembers(m)
 			}
 			if found && d.bug != "creates without a look" {
 				return nil
 			}
-			d.memory = append(d.memory, m)
+			d.remember(m)
 			return errors.Join(d.create(m), d.more(op))
 		})
 	}
 	return err
+}
+
+func (d *driver) remember(m machine) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.memory = append(d.memory, m)
+}
+
+func (d *driver) remembers(m machine) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.memory, func(o machine) bool { return o.vnfc == m.vnfc })
 }
 
 // more makes what Resources does not report, or Terminate does not remove.
@@ -230,7 +246,7 @@ func (d *driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 }
 
 func (d *driver) Resources(_ context.Context, op *vnflcm.Operation) (r vnflcm.Resources, err error) {
-	d.plans++
+	d.plans.Add(1)
 	for _, m := range d.of(op.InstanceID) {
 		if m.vdu == "" {
 			continue
@@ -244,7 +260,7 @@ func (d *driver) Resources(_ context.Context, op *vnflcm.Operation) (r vnflcm.Re
 		case "long ids":
 			v.ID = strings.Repeat("x", 300) + v.ID
 		case "Resources is another each time":
-			v.ResourceID = fmt.Sprint(v.ResourceID, "-", d.plans)
+			v.ResourceID = fmt.Sprint(v.ResourceID, "-", d.plans.Load())
 		case "a connection point of nobody":
 			v.CPs = []vnflcm.ConnectionPoint{{CPD: "sever_CP"}}
 		case "one id":
@@ -278,112 +294,4 @@ func setup(bug string) Setup {
 					c.before = before
 				}}
 		}}
-}
-
-// TestRun: a driver without a bug passes, on a World that shows changes and on one that does not.
-func TestRun(t *testing.T) {
-	t.Parallel()
-	Run(t, setup(""))
-	t.Run("without changes", func(t *testing.T) {
-		t.Parallel()
-		s := setup("")
-		shown := s.Open
-		s.Open = func(t testing.TB) World {
-			w := shown(t)
-			w.OnChange = nil
-			return w
-		}
-		Run(t, s)
-	})
-}
-
-// recorder keeps the errors of a test.
-type recorder struct {
-	testing.TB
-	mu     sync.Mutex
-	errors []string
-}
-
-func (r *recorder) Errorf(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.errors = append(r.errors, fmt.Sprintf(format, args...))
-}
-
-func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
-
-// errStop ends a test that has failed fatally.
-var errStop = errors.New("stop")
-
-func (r *recorder) Fatalf(format string, args ...any) { r.Errorf(format, args...); panic(errStop) }
-func (r *recorder) Fatal(args ...any)                 { r.Error(args...); panic(errStop) }
-func (r *recorder) Logf(string, ...any)               {}
-
-// found runs a check of a driver with a bug and returns the errors.
-func found(t *testing.T, check func(testing.TB, Setup), s Setup) []string {
-	t.Helper()
-	r := &recorder{TB: t}
-	func() {
-		defer func() {
-			if p := recover(); p != nil && p != any(errStop) {
-				panic(p)
-			}
-		}()
-		check(r, s)
-	}()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.errors
-}
-
-// TestBugs: the tests find each bug.
-func TestBugs(t *testing.T) {
-	t.Parallel()
-	byName := map[string]func(testing.TB, Setup){}
-	for _, c := range checks {
-		byName[c.name] = c.check
-	}
-	for bug, tc := range map[string]struct{ check, want string }{
-		"Resources reports nothing":      {"life", "announced 1 new VNFCs of server, reported 0"},
-		"Resources is another each time": {"life", "Resources gave another answer when it was repeated"},
-		"a machine is not reported":      {"life", "the machines of the VIM (+) are not the foreign ones and those that the driver reports (-)"},
-		"no ResourceID":                  {"life", "has no ResourceID"},
-		"long ids":                       {"life", "more than 255"},
-		"one id":                         {"repetition", "two VNFCs have the id server"},
-		"a connection point of nobody":   {"life", `is reported with the connection point "sever_CP", VDU server has server_CP`},
-		"Plan announces nothing":         {"life", "the VNFCs of the plan are not those of the scale levels"},
-		"Plan announces another VDU":     {"life", `Plan announced a VNFC of VDU "sever", the flavour simple has server`},
-		"Plan changes the VIM":           {"repetition", "Plan changed the VIM"},
-		"Plan is another each time":      {"life", "Plan gave another answer when it was repeated"},
-		"Plan removes a VNFC of others":  {"life", `Plan removes or replaces the VNFC "other", which the VNF does not have`},
-		"Plan heals nothing":             {"life", "Plan replaces 0 VNFCs, and the request names 1"},
-		"removes the oldest":             {"life", "as removed, reported it with the resource"},
-		"Heal does nothing":              {"life", "has the same machine as before"},
-		"Heal replaces all":              {"life", "has another machine, and the operation is not for it"},
-		"Heal changes ids":               {"life", "as replaced, reported no VNFC with this id"},
-		"a change of links replaces":     {"life", "change connectivity: the VNFC"},
-		"removes machines of others":     {"life", "the machines of the VIM (+) are not the foreign ones"},
-		"leaves a machine":               {"life", "announced the removal of everything, reported"},
-		"leaves volumes":                 {"life", "terminate: the VIM is not as before the VNFs"},
-		"creates without a look":         {"repetition", "instantiate, repeated: instantiate: vnflcm: the answers of the infrastructure driver do not fit together: two VNFCs have the id"},
-		"heals again":                    {"repetition", "heal one: the repeated method has changed the VIM"},
-		"the memory of the process":      {"death", "two VNFCs have the id"},
-		"a half heal is forgotten":       {"death", "heal one: the process died before change 2"},
-		"steps without a context":        {"cancelled", "Instantiate has changed the VIM, with a context that had ended"},
-		"the cause is dropped":           {"cancelled", "Instantiate returned it took too long, and not the cause of a context that had ended"},
-		"the wait ignores the context":   {"interrupted", "the operation has not ended within"},
-		"errors of steps are dropped":    {"panic in a step", "instantiate: the operation should have failed"},
-	} {
-		t.Run(bug, func(t *testing.T) {
-			t.Parallel()
-			s := setup(bug)
-			if strings.Contains(tc.want, "within") {
-				s.patience = time.Second
-			}
-			errs := found(t, byName[tc.check], s)
-			if !slices.ContainsFunc(errs, func(e string) bool { return strings.Contains(e, tc.want) }) {
-				t.Errorf("%s: the errors are\n%s", tc.check, strings.Join(errs, "\n"))
-			}
-		})
-	}
 }

@@ -49,6 +49,9 @@ func death(t testing.TB, s Setup) {
 	t.Helper()
 	for _, o := range open(t, s).operations() {
 		cuts, end := watched(t, s, o)
+		if len(cuts) == 0 {
+			t.Errorf("%s: the driver runs no step, and the World has no OnChange: there is no point at which the process could die", o.name)
+		}
 		if s.Sample || testing.Short() {
 			cuts = crashtest.Sample(cuts, func(c cut) (step, name string) { return c.step.Phase + "/" + c.step.Name, c.String() })
 		}
