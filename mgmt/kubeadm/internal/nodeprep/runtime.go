@@ -160,7 +160,7 @@ func CheckContainerd(major int, kubernetes string) error {
 func (s Settings) warnOfContainerd(ctx context.Context, n mgmt.Node, printed string) {
 	major, _, err := containerdVersion(strings.TrimSpace(printed))
 	if err == nil && major < 2 && kubeversion.Minor(s.Version) > lastSupportedForContainerd1 {
-		s.Warn(ctx, fmt.Sprintf("%s has containerd 1, which is supported up to Kubernetes 1.%d: plan for containerd 2", n.HostName, lastSupportedForContainerd1))
+		s.Warn(ctx, fmt.Sprintf("%s has containerd 1, which is supported up to Kubernetes 1.%d: plan for containerd 2", n.Label(), lastSupportedForContainerd1))
 	}
 }
 
