@@ -14,6 +14,10 @@ type MaintenanceTask string
 // RenewCertificates replaces the certificates of the programs on the machines before they expire. The authorities that sign them stay.
 const RenewCertificates MaintenanceTask = "renew_certificates"
 
+// Upgrade replaces programs on the machines by programs of the versions that additionalParams of the request name. The driver of the VNF
+// documents the attributes.
+const Upgrade MaintenanceTask = "upgrade"
+
 // MaintainVnfRequest asks the management drivers of a VNF for a task that keeps the VNF working. SOL003 has no such task.
 type MaintainVnfRequest struct {
 	Task             MaintenanceTask `json:"task"`

@@ -4,7 +4,7 @@
 //
 //	k8s-cluster -h    every command
 //
-// With -plan, up, scale, heal, renew-certificates and down show what they would do on which machine, and do nothing.
+// With -plan, up, scale, heal, renew-certificates, upgrade and down show what they would do on which machine, and do nothing.
 //
 // STACK is the name or the id of the stack, FILE has the VNF instance as Tacker's API shows it, and -request is the request that
 // Tacker was sent. Without FILE the cluster gets a new id and has the scale levels of the request. Adopting only reads.
@@ -55,10 +55,11 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
 	k8s-cluster -cloud mycloud certificates      when the certificates of the nodes end
 	k8s-cluster -cloud mycloud renew-certificates  renew the certificates of the control plane
+	k8s-cluster -cloud mycloud upgrade 1.36.3    replace Kubernetes by a newer version; a file with further parameters may follow
 	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 	k8s-cluster -cloud mycloud down              remove everything
-	k8s-cluster -cloud mycloud -plan scale 2     show what scale would do; also for up, heal, renew-certificates and down
+	k8s-cluster -cloud mycloud -plan scale 2     show what scale would do; also for up, heal, renew-certificates, upgrade and down
 `
 
 func main() {
@@ -71,13 +72,13 @@ func main() {
 
 // commandLine is the command line of the program. Parsing it sets the flags in o.
 func commandLine(o *options) *cli.Program {
-	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "certificates", "renew-certificates", "adopt", "show", "down")
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "certificates", "renew-certificates", "upgrade", "adopt", "show", "down")
 	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
 	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
 	program.Flags.StringVar(&o.request, "request", filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate.json"), "instantiate request, a JSON file")
 	program.Flags.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
-	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal, renew-certificates or down would do, and do nothing")
+	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal, renew-certificates, upgrade or down would do, and do nothing")
 	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	return program
 }
@@ -110,7 +111,7 @@ func run(ctx context.Context, o options) error {
 
 // check returns what is wrong with the words of the command line, before anything is done.
 func (o options) check() (err error) {
-	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "down"}, o.command) {
+	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "upgrade", "down"}, o.command) {
 		return fmt.Errorf("there is no plan for the command %q", o.command)
 	}
 	switch o.command {
@@ -119,6 +120,8 @@ func (o options) check() (err error) {
 		_, err = scaleRequest(o.args)
 	case "heal":
 		_, err = healRequest(o.args)
+	case "upgrade":
+		_, err = upgradeRequest(o.args)
 	case "adopt":
 		if len(o.args) < 1 || len(o.args) > 2 {
 			err = errors.New("adopt takes the name or id of a stack and, if there is one, the file of the VNF instance")
@@ -263,12 +266,13 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		}
 		return errors.Join(writeCertificates(os.Stdout, status.Certificates, time.Now()), err)
 	case "renew-certificates":
-		request := vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}
-		if o.plan {
-			return v.show(ctx, o, id, request)
+		return v.maintain(ctx, o, id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
+	case "upgrade":
+		request, err := upgradeRequest(o.args)
+		if err != nil {
+			return err
 		}
-		operation, err := v.Maintain(ctx, id, request)
-		return v.wait(ctx, operation, err)
+		return v.maintain(ctx, o, id, request)
 	case "show":
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")
@@ -287,6 +291,32 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		return err
 	}
 	return v.Delete(ctx, id, "")
+}
+
+// maintain starts a maintenance task, or shows what it would do.
+func (v *vnfm) maintain(ctx context.Context, o options, id string, request vnflcm.MaintainVnfRequest) error {
+	if o.plan {
+		return v.show(ctx, o, id, request)
+	}
+	operation, err := v.Maintain(ctx, id, request)
+	return v.wait(ctx, operation, err)
+}
+
+// upgradeRequest reads a version and, if it is named, the file with further parameters of the cluster.
+func upgradeRequest(args []string) (request vnflcm.MaintainVnfRequest, err error) {
+	if len(args) < 1 || len(args) > 2 {
+		return request, errors.New("upgrade takes a version such as 1.36.3 and, if need be, a JSON file with further parameters of the cluster")
+	}
+	params := map[string]any{}
+	if len(args) == 2 {
+		if err := decodeFile(args[1], &params); err != nil {
+			return request, err
+		}
+	}
+	params["kubernetes_version"] = args[0]
+	request.Task = vnflcm.Upgrade
+	request.AdditionalParams, err = vnflcm.NewParams(map[string]any{"k8s_cluster_installation_param": params})
+	return request, err
 }
 
 // healRequest wants the whole cluster to be named: an empty answer of a command in a shell line must not replace it.

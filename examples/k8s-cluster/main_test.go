@@ -61,20 +61,22 @@ func TestRun(t *testing.T) {
 		o    options
 		want string
 	}{
-		"no such cloud":    {options{cloud: "other", command: "up"}, `no cloud "other"`},
-		"no kubeconfig":    {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
-		"no cluster yet":   {options{cloud: "lab", command: "down"}, "there is no cluster"},
-		"no certificates":  {options{cloud: "lab", command: "certificates"}, "there is no cluster"},
-		"nothing to renew": {options{cloud: "lab", command: "renew-certificates", plan: true}, "there is no cluster"},
-		"adopt nothing":    {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
-		"up and more":      {options{cloud: "lab", command: "up", args: []string{"again"}}, `unknown word "again": up takes flags only`},
-		"scale to nothing": {options{cloud: "other", command: "scale", args: []string{"0"}}, `"0" is no number of workers`},
-		"heal nothing":     {options{cloud: "other", command: "heal"}, "heal takes the VNFCs to replace"},
-		"adopt no file":    {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
-		"adopt":            {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
-		"no plan":          {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
-		"plan":             {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
-		"no answer":        {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
+		"no such cloud":      {options{cloud: "other", command: "up"}, `no cloud "other"`},
+		"no kubeconfig":      {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
+		"no cluster yet":     {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"no certificates":    {options{cloud: "lab", command: "certificates"}, "there is no cluster"},
+		"nothing to renew":   {options{cloud: "lab", command: "renew-certificates", plan: true}, "there is no cluster"},
+		"nothing to upgrade": {options{cloud: "lab", command: "upgrade", args: []string{"1.36.3"}, plan: true}, "there is no cluster"},
+		"upgrade to nothing": {options{cloud: "lab", command: "upgrade"}, "upgrade takes a version such as 1.36.3"},
+		"adopt nothing":      {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
+		"up and more":        {options{cloud: "lab", command: "up", args: []string{"again"}}, `unknown word "again": up takes flags only`},
+		"scale to nothing":   {options{cloud: "other", command: "scale", args: []string{"0"}}, `"0" is no number of workers`},
+		"heal nothing":       {options{cloud: "other", command: "heal"}, "heal takes the VNFCs to replace"},
+		"adopt no file":      {options{cloud: "lab", command: "adopt", args: []string{"stack", "missing.json"}}, "missing.json"},
+		"adopt":              {options{cloud: "lab", command: "adopt", args: []string{"stack"}, network: "n"}, "cannot be reached"},
+		"no plan":            {options{cloud: "lab", command: "show", plan: true}, `there is no plan for the command "show"`},
+		"plan":               {options{cloud: "lab", command: "up", network: "n", plan: true}, "cannot be reached"},
+		"no answer":          {options{cloud: "lab", command: "up", network: "n"}, "cannot be reached"},
 		// The requests of Tacker's guides use the classes KubernetesClusterUserData and SampleUserData.
 		"kubeadm guide":   {options{cloud: "lab", command: "up", request: guides + "kubeadm_v1_simple.json"}, "cannot be reached"},
 		"kubespray guide": {options{cloud: "lab", command: "up", pkg: samples + "-kubespray", request: guides + "kubespray.json"}, "cannot be reached"},
@@ -103,6 +105,29 @@ func TestHealRequest(t *testing.T) {
 		text, _ := vnflcm.RevealJSON(request)
 		if got := string(text); (err != nil) != (c.want == "") || err == nil && got != c.want {
 			t.Errorf("heal %v: %s (%v), want %q", c.args, got, err, c.want)
+		}
+	}
+}
+
+func TestUpgradeRequest(t *testing.T) {
+	t.Parallel()
+	more := filepath.Join(t.TempDir(), "more.json")
+	if err := os.WriteFile(more, []byte(`{"drain_policy":"Delete","upgrade":{"max_unavailable":4}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"1.36.3"}, `{"task":"upgrade","additionalParams":{"k8s_cluster_installation_param":{"kubernetes_version":"1.36.3"}}}`},
+		{[]string{"1.36.3", more}, `{"task":"upgrade","additionalParams":{"k8s_cluster_installation_param":{"drain_policy":"Delete","kubernetes_version":"1.36.3","upgrade":{"max_unavailable":4}}}}`},
+		{[]string{"1.36.3", "missing.json"}, ""},
+		{[]string{"1.36.3", more, more}, ""},
+	} {
+		request, err := upgradeRequest(c.args)
+		text, _ := vnflcm.RevealJSON(request)
+		if got := string(text); (err != nil) != (c.want == "") || err == nil && got != c.want {
+			t.Errorf("upgrade %v: %s (%v), want %q", c.args, got, err, c.want)
 		}
 	}
 }

@@ -94,6 +94,12 @@ var scenarios = []scenario{
 		l.end("masterNode-0", "masterNode-1", "masterNode-2")
 		return m.Maintain(ctx, id, renewal)
 	}, "complex", []string{"renew-kubelet", "renew-ended", "start-etcd", "await-etcd", "start-api-server"}, nil, false}, // the other steps are cut in "renew certificates"
+	{"upgrade", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.36.3"}`))
+	}, "complex", nil, nil, false},
+	{"upgrade over two minor versions", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.37.2"}`))
+	}, "complex", []string{"etcd-first-1.37.2", "control-plane-1.37.2"}, nil, false}, // the other steps are cut in "upgrade"
 	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}, "", nil, nil, false},
@@ -146,6 +152,7 @@ func (p prepared) open(t *testing.T) (l *lab, instance string) {
 type outcome struct {
 	Nodes     []string // machine, role, readiness
 	Etcd      []string // machine, whether its member votes and is healthy
+	Versions  []string // machine: versions on it
 	Renewed   []string // machine, static pod: whether its manifest was changed by a renewal
 	HostFiles []string // machine: the machines that its hosts file names
 	Instance  vnflcm.InstantiationState
@@ -173,7 +180,7 @@ func (l *lab) outcome(id string) outcome {
 		out.HostFiles = append(out.HostFiles, h.Name()+": "+strings.Join(knownHosts(l.t, h, byAddr), " "))
 	}
 	slices.Sort(out.HostFiles)
-	out.Renewed = l.renewed()
+	out.Renewed, out.Versions = l.renewed(), l.versions()
 	inst, err := l.Get(ctx, id)
 	if err != nil {
 		l.t.Fatal(err)
@@ -233,7 +240,7 @@ func (l *lab) doomed(step string, point crashtest.Point) *crashtest.Process {
 // inTheMiddle returns a command hook that calls die while a slow program runs, or before another program.
 func inTheMiddle(die func()) func(sshtest.Record) {
 	return func(r sshtest.Record) {
-		slow := slices.Contains([]string{"init", "join", "install"}, slices.Concat(r.Argv, []string{"", ""})[1])
+		slow := slices.Contains([]string{"init", "join", "install", "upgrade"}, slices.Concat(r.Argv, []string{"", ""})[1])
 		switch {
 		case slow && !r.BuiltIn:
 			time.AfterFunc(takes/2, die)
@@ -344,7 +351,7 @@ func (s scenario) dying(p prepared, cuts []cut, want outcome) (cases []crashCase
 func crash(t *testing.T, cases []crashCase) {
 	t.Helper()
 	if !fulltest.Enabled() {
-		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return strings.Split(c.step, "/")[1], c.String() })
+		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return stepKind(c.step), c.String() })
 	}
 	for _, c := range cases {
 		t.Run(c.String(), func(t *testing.T) {
@@ -398,11 +405,17 @@ func (s scenario) cutPoints(step string, first map[string]bool) []crashtest.Poin
 // cutPointsOf leaves out the middle of steps that run no program on a machine.
 func cutPointsOf(step string) []crashtest.Point {
 	return slices.DeleteFunc(slices.Clone(crashtest.Points), func(p crashtest.Point) bool {
-		return p == crashtest.InsideDo && slices.Contains(still, strings.Split(step, "/")[1])
+		return p == crashtest.InsideDo && slices.Contains(still, stepKind(step))
 	})
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd"}
+// stepKind returns the name of a step, phase/name/machine, without the version at the end of steps of an upgrade.
+func stepKind(step string) string {
+	name, _, _ := strings.Cut(strings.Split(step, "/")[1], "-1.")
+	return name
+}
+
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.
 func (s scenario) matrix(t *testing.T) []crashCase {

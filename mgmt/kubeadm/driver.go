@@ -75,7 +75,7 @@ func (d *Driver) shaped(ctx context.Context, op *vnflcm.Operation) (*environment
 
 var _ vnflcm.Maintainer = (*Driver)(nil)
 
-// Maintains implements vnflcm.Maintainer: the driver has vnflcm.RenewCertificates.
+// Maintains implements vnflcm.Maintainer: the driver has vnflcm.RenewCertificates and vnflcm.Upgrade.
 func (d *Driver) Maintains(task vnflcm.MaintenanceTask) bool { return operations.Maintains(task) }
 
 // Maintain implements vnflcm.Maintainer.
@@ -91,7 +91,7 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 	if err != nil && op.Terminate == nil {
 		return nil, err
 	}
-	c := shapeOf(op, &params.Cluster, rotation)
+	c := shapeOf(op, params, rotation)
 	if len(c.ControlPlane) == 0 && op.Terminate == nil {
 		return nil, errNoControlPlane
 	}
@@ -113,7 +113,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	return errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkUpgrade(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
 
 // addresses are the attributes with addresses that programs on the machines, or the driver through them, connect to.

@@ -48,6 +48,9 @@ type environment struct {
 
 	turn  chan struct{}     // has a value while a control-plane node joins whose member does not vote yet
 	begun plan.Result[bool] // control-plane nodes whose join this process has begun
+
+	versions clusterVersions
+	dead     plan.Result[bool] // set by findDead: workers on which an upgrade does nothing
 }
 
 // environmentOf finds the machines of an operation. A termination continues without them if the parameters cannot be read.
@@ -73,7 +76,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 		return nil, err
 	}
 	p := &params.Cluster
-	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, p, rotation), turn: make(chan struct{}, 1)}
+	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, params, rotation), versions: params.versions, turn: make(chan struct{}, 1)}
 	var err1, err2, err3 error
 	e.controlPlane, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
 	e.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")

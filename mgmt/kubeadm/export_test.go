@@ -20,6 +20,9 @@ var (
 	HelmVar     = addons.Variable
 	NewToken    = jointoken.New
 
+	WithPause = nodeprep.WithPause
+
+	UpgradePath  = upgradePath
 	PathForm     = pathForm
 	ExportTarget = exportTarget
 )

@@ -32,11 +32,12 @@ func runReset(ctx context.Context, e *environment, n mgmt.Node) error {
 	return nil
 }
 
-// runForget deletes the connections, host keys and unfinished joins of machines that are removed or replaced.
+// runForget deletes what is stored of machines that are removed or replaced: connections, host keys, unfinished joins, and that an upgrade
+// has cordoned their nodes.
 func runForget(ctx context.Context, e *environment, _ mgmt.Node) error {
 	errs := []error{nodedrain.ForgetMachines(ctx, e.op, e.config.Pool)}
 	for _, v := range slices.Concat(e.op.Change.Removed, e.op.Change.Replaced) {
-		errs = append(errs, e.op.State().Delete(ctx, joiningState+v.ResourceID))
+		errs = append(errs, e.op.State().Delete(ctx, joiningState+v.ResourceID), e.op.State().Delete(ctx, cordonedState+v.ID))
 	}
 	return errors.Join(errs...)
 }

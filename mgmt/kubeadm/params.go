@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -32,6 +33,15 @@ type parameters struct {
 	// Parameters of infra drivers, declared here so that the driver does not report them as unknown.
 	UserData      string `json:"lcm-operation-user-data"`
 	UserDataClass string `json:"lcm-operation-user-data-class"`
+
+	versions clusterVersions
+}
+
+// clusterVersions are the versions of the cluster before the operation. They are no parameters.
+type clusterVersions struct {
+	from     string                     // of the control plane before the operation, as far as the driver knows
+	given    map[string]json.RawMessage // parameters of the cluster that the request of a later operation gives
+	upgraded upgraded
 }
 
 type clusterParam struct {
@@ -53,6 +63,7 @@ type clusterParam struct {
 	Packages    nodeprep.Packages          `json:"packages"`
 	Flannel     flannelParam               `json:"flannel"`
 	componentParam
+	Upgrade upgradeParam      `json:"upgrade"` // beyond Tacker; of requests to upgrade
 	Volumes []nfsVolumeParam  `json:"pv_registration_params"`
 	VIM     vimentry.VIMParam `json:"vim_registration"` // beyond Tacker
 }
@@ -95,7 +106,7 @@ func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, settings.KubernetesVersion)
 	c.Master.Login = changed(c.Master.Login, mgmt.Login{Username: p.MasterUsername, Password: p.MasterPassword, PrivateKey: p.MasterKey, Passphrase: p.MasterPassphrase})
 	c.Worker.Login = changed(c.Worker.Login, mgmt.Login{Username: p.WorkerUsername, Password: p.WorkerPassword, PrivateKey: p.WorkerKey, Passphrase: p.WorkerPassphrase})
-	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1)
+	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1, p.findUpgraded(ctx, op, settings.KubernetesVersion))
 }
 
 // changed returns the login old with the changes of given. A new password replaces an old key, and a new key replaces an

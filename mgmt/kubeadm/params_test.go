@@ -86,6 +86,7 @@ var parameterFaults = []struct {
 		"storage_server.nfs_server_setup_params: is required: without it nothing is exported", "storage_server.password: is required, unless there is a private_key",
 		"storage_server.ssh_cp_name: is required", "storage_server.username: is required"}},
 	{"volumes without a server", `{"pv_registration_params":[{}]}`, []string{"pv_registration_params: has no effect without storage_server, which exports them"}},
+	{"upgrade", `{"upgrade":{"max_unavailable":2}}`, []string{"upgrade: has an effect in a request to upgrade only"}},
 	{"containerd too old", `{"kubernetes_version":"1.38.1","packages":{"containerd_version":"1.7.*"}}`, []string{
 		`packages.containerd_version: "1.7.*": is too old for Kubernetes 1.38: kubelets work with containerd 1 up to Kubernetes 1.37, later versions take containerd 2`}},
 	{"validity", `{"certificate_validity":"1 year"}`, []string{`certificate_validity: "1 year": must be a time in whole seconds such as 8760h, from 1m to 87600h, after which the CAs end`}},

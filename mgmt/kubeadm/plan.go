@@ -9,7 +9,7 @@ import (
 // of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
 
 var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate,
-	Maintenance: map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates}}
+	Maintenance: map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates, vnflcm.Upgrade: upgrade}}
 
 // instantiate creates a cluster of new machines.
 func instantiate(c clusterShape) *operationPlan {
@@ -107,9 +107,9 @@ func renewCertificates(c clusterShape) *operationPlan {
 	ended := p.Once(findEnded)
 	renewed := p.Once(readConfiguration, p.Once(checkEtcd, p.renewEnded(ended)))
 	for i, n := range p.ControlPlane {
-		away := p.leadAPI(leadAway(i), renewed)
+		away := p.leadAPI(leadAway(i, ""), renewed)
 		serving := p.Chain(n, []task{renewNode, restartEtcd, awaitRestarted, restartAPIServer, restartControllers}, away)
-		renewed = p.leadAPI(leadBack(i), serving)
+		renewed = p.leadAPI(leadBack(i, ""), serving)
 	}
 	p.Each(p.ControlPlane, copyAdmin, renewed)
 	p.Each(p.ControlPlane, checkKubelet, renewed)

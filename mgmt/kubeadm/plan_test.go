@@ -86,6 +86,10 @@ func shapes(t testing.TB) []shape {
 		{name: "renew-certificates", cluster: three, request: renews},
 		{name: "renew-certificates-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: renews},
 		{name: "renew-certificates-one-control-plane-node", cluster: two, request: renews},
+		{name: "upgrade", cluster: three, request: upgradesTo(`{"kubernetes_version":"1.37.2","upgrade":{"max_unavailable":2}}`)},
+		{name: "upgrade-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: upgradesTo(`{"kubernetes_version":"1.36.3"}`)},
+		{name: "upgrade-one-control-plane-node", cluster: two, request: upgradesTo(`{"kubernetes_version":"1.35.6"}`)},
+		{name: "upgrade-control-plane", cluster: two, request: upgradesTo(`{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)},
 		{name: "terminate", cluster: two, request: terminates(vnflcm.TerminateForceful)},
 		{name: "terminate-gracefully", cluster: two, request: terminates(vnflcm.TerminateGraceful)},
 	}

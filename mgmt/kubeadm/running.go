@@ -28,12 +28,36 @@ func runReadCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 		warnOfEnd(ctx, e, leader)
 		b, err := controlplane.Describe(ctx, leader, e.endpoint())
 		if err == nil && e.p.ScriptPath == "" {
-			b.Version, err = clusterVersion(ctx, e)
+			b.Version, b.Kubelet, err = versionsToJoin(ctx, e)
 		}
 		return b, err
 	}})
 	e.running.Set("", b)
 	return err
+}
+
+// versionsToJoin returns the version with which nodes join, and another one for their kubelets if an upgrade has not reached all API
+// servers: a kubelet must not be newer than any of them. Then only lost nodes are replaced.
+func versionsToJoin(ctx context.Context, e *environment) (version, kubelet string, err error) {
+	stored, err := storedVersion(ctx, e)
+	if err != nil {
+		return "", "", err
+	}
+	servers, err := e.kube.StaticPodTags(ctx, controlplane.StaticAPIServer)
+	oldest := stored
+	for _, tag := range servers {
+		if v, ok := kubeversion.OfTag(tag); ok && v.Compare(oldest) < 0 {
+			oldest = v
+		}
+	}
+	switch {
+	case err != nil || oldest.Minor == stored.Minor:
+		return stored.String(), "", err
+	case e.op.Scale != nil:
+		return "", "", fmt.Errorf("kubeadm: the upgrade to Kubernetes %s has not ended: an API server still has %s. End the upgrade, by a request for %s, before nodes are added", stored, oldest, stored)
+	}
+	e.op.Warn(ctx, fmt.Sprintf("the upgrade to Kubernetes %s has not ended: an API server still has %s, so new kubelets get this version", stored, oldest))
+	return stored.String(), oldest.String(), nil
 }
 
 // clusterVersion reads the version of the control plane from kubeadm-config. "kubeadm upgrade" keeps it up to date, and

@@ -22,6 +22,8 @@ type clusterShape struct {
 	Volumes       bool // the cluster has persistent volumes of the storage server
 	Registries    bool // nodes pull from private registries
 	NewRegistries bool // the request changes the registries of the cluster
+
+	Upgrade upgradeShape
 }
 
 // nodes returns all nodes, control-plane nodes first.
@@ -35,7 +37,8 @@ func (c clusterShape) healsNodes() bool {
 }
 
 // shapeOf returns the cluster of an operation.
-func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) clusterShape {
+func shapeOf(op *vnflcm.Operation, params *parameters, r rotation) clusterShape {
+	p := &params.Cluster
 	c := clusterShape{
 		Whole:    op.WholeVNF(),
 		Graceful: op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateGraceful,
@@ -51,6 +54,7 @@ func shapeOf(op *vnflcm.Operation, p *clusterParam, r rotation) clusterShape {
 		c.Balancers = plan.MachinesAt(op, p.Balancer.SSHCPName)
 	}
 	c.Removed = plan.AllRemoved(op)
+	c.Upgrade = upgradeShapeOf(op, params, c)
 	return c
 }
 

@@ -113,16 +113,16 @@ var (
 	checkKubelet       = repeated("kubelet", "the kubelet renews its certificate by itself", runCheckKubelet)
 )
 
-// leadAway returns the task that leads clients of the API to all control-plane nodes but one, by its position.
-func leadAway(i int) task {
-	return step(fmt.Sprintf("lead-away-%d", i+1), "clients of the API use the other control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
+// leadAway returns the task that leads clients of the API to all control-plane nodes but one, by its position. suffix ends the name of the step.
+func leadAway(i int, suffix string) task {
+	return step(fmt.Sprintf("lead-away-%d%s", i+1, suffix), "clients of the API use the other control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
 		return leadAPI(ctx, e, n, slices.Delete(slices.Clone(e.controlPlane), i, i+1))
 	})
 }
 
 // leadBack returns the task that leads clients of the API to all control-plane nodes.
-func leadBack(i int) task {
-	return step(fmt.Sprintf("lead-back-%d", i+1), "clients of the API use all control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
+func leadBack(i int, suffix string) task {
+	return step(fmt.Sprintf("lead-back-%d%s", i+1, suffix), "clients of the API use all control-plane nodes", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
 		return leadAPI(ctx, e, n, e.controlPlane)
 	})
 }

@@ -12,6 +12,7 @@ const maintenancePrefix = "/maintenance/v1"
 
 var maintenanceResources = map[string]methods{
 	"/vnf_instances/{id}/renew_certificates": {http.MethodPost: maintain(vnflcm.RenewCertificates)},
+	"/vnf_instances/{id}/upgrade":            {http.MethodPost: maintain(vnflcm.Upgrade)},
 	"/vnf_instances/{id}/certificates":       {http.MethodGet: (*call).readCertificates},
 }
 

@@ -18,6 +18,7 @@ var previewResources = map[string]methods{
 	"/vnf_instances/{id}/terminate":      {http.MethodPost: preview[vnflcm.TerminateVnfRequest]},
 
 	"/vnf_instances/{id}/renew_certificates": {http.MethodPost: previewMaintenance(vnflcm.RenewCertificates)},
+	"/vnf_instances/{id}/upgrade":            {http.MethodPost: previewMaintenance(vnflcm.Upgrade)},
 }
 
 // preview answers what an operation would do.

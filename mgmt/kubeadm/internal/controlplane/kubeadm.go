@@ -33,6 +33,7 @@ type Bootstrap struct {
 	Endpoint string // host:port of the API for nodes
 	CAHash   string // sha256:..., by which joining nodes verify the CA
 	Version  string `json:",omitempty"` // version of Kubernetes; only of an existing cluster
+	Kubelet  string `json:",omitempty"` // version of kubelets that join, "" for Version
 }
 
 // Credentials allow machines to join. They are never stored.

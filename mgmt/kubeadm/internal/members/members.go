@@ -302,6 +302,11 @@ func (e Etcd) Await(ctx context.Context, joined, others []mgmt.Node) error {
 	})
 }
 
+// Check returns the faults of the members on the control-plane nodes now.
+func (e Etcd) Check(ctx context.Context, nodes []mgmt.Node) error {
+	return withEtcd(ctx, nodes, nil, func(_ *etcd.Client, members []etcd.Member) error { return checkMembers(members, nodes, nil) })
+}
+
 // checkMembers returns the faults of the members on the nodes that have joined. The nodes in others may have members
 // already, from joins that were interrupted or are no longer in the journal.
 func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
@@ -328,6 +333,34 @@ func checkMembers(members []etcd.Member, joined, others []mgmt.Node) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// Versions returns the version of etcd of each member that answers, by the id of its VNFC.
+func (e Etcd) Versions(ctx context.Context, nodes []mgmt.Node) (map[string]string, error) {
+	out := map[string]string{}
+	return out, withEtcd(ctx, e.Ask, nil, func(_ *etcd.Client, members []etcd.Member) error {
+		for _, n := range nodes {
+			if i := slices.IndexFunc(members, func(m etcd.Member) bool { return m.At(n.IP) }); i >= 0 {
+				out[n.ID] = members[i].Version
+			}
+		}
+		return nil
+	})
+}
+
+// Save writes a snapshot of the member on a node into a file of the node, which only root can read.
+func Save(ctx context.Context, n mgmt.Node, name string) error {
+	client, err := openEtcd(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer client.Close() //nolint:errcheck // all requests have been answered
+	data, err := client.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = data.Close() }()
+	return n.Root().WriteFrom(ctx, name, data, 0o600)
 }
 
 // poll calls try until it succeeds. If ctx ends first, the error has the last error of an attempt that was not cut.

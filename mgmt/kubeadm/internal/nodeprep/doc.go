@@ -10,12 +10,14 @@ import (
 
 // Settings are the settings with which all machines of a cluster are prepared.
 type Settings struct {
-	Version   string // version of Kubernetes
-	Packages  Packages
-	Swap      bool              // keep swap on, because the kubelet is configured to accept it
-	CgroupFS  bool              // the kubelet manages cgroups itself, without systemd
-	Env       map[string]string // the proxy of the machines
-	Secrets   []string          // secrets in Env
-	Warn      func(ctx context.Context, message string)
-	Artifacts func(name string) (io.ReadCloser, error) // opens files of the package
+	Version string // version of Kubernetes
+	// KubeletVersion is the version of the kubelet while some API servers are older than Version. Default: Version.
+	KubeletVersion string
+	Packages       Packages
+	Swap           bool              // keep swap on, because the kubelet is configured to accept it
+	CgroupFS       bool              // the kubelet manages cgroups itself, without systemd
+	Env            map[string]string // the proxy of the machines
+	Secrets        []string          // secrets in Env
+	Warn           func(ctx context.Context, message string)
+	Artifacts      func(name string) (io.ReadCloser, error) // opens files of the package
 }

@@ -43,16 +43,32 @@ func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) err
 // CheckPackages checks that the image or the package sources of a machine have the programs of a node. Call it before the
 // machine is changed.
 func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
-	p := s.Packages
-	switch p.From() {
-	case FromNowhere:
+	if s.Packages.From() == FromNowhere {
 		return s.checkInstalled(ctx, n)
-	case FromRepository:
+	}
+	return s.lookUp(ctx, n, s.nodePackages()...)
+}
+
+// CheckUpgrade checks that the package sources of a node have the programs of Kubernetes.
+func (s Settings) CheckUpgrade(ctx context.Context, n mgmt.Node) error {
+	var names []string
+	for _, name := range kubePackages {
+		names = append(names, s.pinned(name))
+	}
+	if s.Packages.ContainerdVersion != "" {
+		names = append(names, s.Runtime())
+	}
+	return s.lookUp(ctx, n, names...)
+}
+
+// lookUp adds the repository of the request, and returns an error if packages cannot be installed.
+func (s Settings) lookUp(ctx context.Context, n mgmt.Node, names ...string) error {
+	if p := s.Packages; p.From() == FromRepository {
 		if err := s.packages(n).AddRepository(ctx, "kubernetes", p.Repository, s.Artifacts); err != nil {
 			return err
 		}
 	}
-	if err := s.packages(n).LookUp(ctx, s.nodePackages()...); err != nil {
+	if err := s.packages(n).LookUp(ctx, names...); err != nil {
 		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.Label(), err)
 	}
 	return nil
@@ -62,17 +78,30 @@ var kubePackages = []string{"kubelet", "kubeadm", "kubectl"}
 
 func (p Packages) containerd() string { return cmp.Or(p.ContainerdPackage, "containerd") }
 
+// Runtime returns the package of the container runtime as an argument of apt-get.
+func (s Settings) Runtime() string {
+	if v := s.Packages.ContainerdVersion; v != "" {
+		return s.Packages.containerd() + "=" + v
+	}
+	return s.Packages.containerd()
+}
+
 // nodePackages returns the packages of a node as arguments of apt-get.
 func (s Settings) nodePackages() []string {
-	containerd := s.Packages.containerd()
-	if v := s.Packages.ContainerdVersion; v != "" {
-		containerd += "=" + v
-	}
-	names := []string{containerd, "conntrack"}
+	names := []string{s.Runtime(), "conntrack"}
 	for _, name := range kubePackages {
-		names = append(names, name+"="+s.Version+"-*")
+		names = append(names, s.pinned(name))
 	}
 	return names
+}
+
+// pinned returns a package of Kubernetes with its version as an argument of apt-get.
+func (s Settings) pinned(name string) string {
+	version := s.Version
+	if name == "kubelet" {
+		version = cmp.Or(s.KubeletVersion, version)
+	}
+	return name + "=" + version + "-*"
 }
 
 // InstallPackages installs the programs of a node, unless the image has them, and prevents upgrades of the system from
@@ -87,11 +116,27 @@ func (s Settings) InstallPackages(ctx context.Context, n mgmt.Node) error {
 	return n.Root().Run(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{s.Packages.containerd()})...)
 }
 
+// UpgradePackages installs packages of a node in the version of s: of Kubernetes, by their names, and what Runtime returns. They stay held.
+func (s Settings) UpgradePackages(ctx context.Context, n mgmt.Node, names ...string) error {
+	hold := []string{"apt-mark", "hold"}
+	wanted := slices.Clone(names)
+	for i, name := range names {
+		if slices.Contains(kubePackages, name) {
+			wanted[i] = s.pinned(name)
+		}
+		name, _, _ = strings.Cut(name, "=")
+		hold = append(hold, name)
+	}
+	if err := s.install(ctx, n, wanted...); err != nil {
+		return err
+	}
+	return n.Root().Run(ctx, hold...)
+}
+
 // checkInstalled checks that the image has all programs, with the right versions.
 func (s Settings) checkInstalled(ctx context.Context, n mgmt.Node) error {
-	want := "v" + s.Version
 	return expect(ctx, n, []program{
-		{[]string{"kubeadm", "version", "-o", "short"}, want}, {[]string{"kubelet", "--version"}, "Kubernetes " + want},
+		{[]string{"kubeadm", "version", "-o", "short"}, "v" + s.Version}, {[]string{"kubelet", "--version"}, "Kubernetes v" + cmp.Or(s.KubeletVersion, s.Version)},
 		{[]string{"containerd", "--version"}, ""},
 	})
 }

@@ -35,7 +35,7 @@ func (s Settings) SetUpRuntime(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := n.Root().Write(ctx, "/etc/containerd/config.toml", config, 0o644); err != nil {
+	if err := n.Root().Write(ctx, runtimeFile, config, 0o644); err != nil {
 		return err
 	}
 	if env := s.Env; env != nil {
@@ -84,8 +84,7 @@ func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	argv := []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + s.Version}
-	images, err := n.Root().Output(ctx, sshexec.Command{Argv: argv})
+	images, err := s.images(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +98,11 @@ func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error
 	}
 	s.warnOfContainerd(ctx, n, string(printed))
 	return config, nil
+}
+
+// images lists the images of the control plane.
+func (s Settings) images(ctx context.Context, n mgmt.Node) ([]byte, error) {
+	return n.Root().Output(ctx, sshexec.Command{Argv: []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + s.Version}})
 }
 
 // RuntimeConfig returns containerd's configuration for a machine, from what "containerd --version" and "kubeadm config

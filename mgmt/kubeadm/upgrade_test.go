@@ -1,0 +1,109 @@
+package kubeadm_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// upgrading returns a request to upgrade the cluster.
+func upgrading(t testing.TB, patch string) vnflcm.MaintainVnfRequest {
+	t.Helper()
+	return vnflcm.MaintainVnfRequest{Task: vnflcm.Upgrade, AdditionalParams: params(t, patch)}
+}
+
+func upgradesTo(patch string) func(*lab, string) any {
+	return func(l *lab, _ string) any { return upgrading(l.t, patch) }
+}
+
+// upgrade upgrades the cluster and returns the operation.
+func (l *lab) upgrade(id, patch string) *vnflcm.VnfLcmOpOcc {
+	l.t.Helper()
+	opID, err := l.Maintain(l.t.Context(), id, upgrading(l.t, patch))
+	occ, err := l.End(opID, err)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return occ
+}
+
+// versions returns the versions on the nodes, "machine: kubelet, API server, etcd", by the names of the machines.
+func (l *lab) versions() (out []string) {
+	l.t.Helper()
+	etcd := map[string]string{}
+	for _, m := range l.World.EtcdMembers() {
+		etcd[m.Machine] = m.Version
+	}
+	for _, n := range l.World.Nodes() {
+		text := l.World.Host(n.Machine).Name() + ": " + n.Kubelet
+		if n.ControlPlane {
+			text += ", " + n.APIServer + ", " + etcd[n.Machine]
+		}
+		if n.Unschedulable {
+			text += ", cordoned"
+		}
+		out = append(out, text)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// all returns what versions returns if every machine has the same versions.
+func all(controlPlane, workers int, kubernetes, etcd string) (out []string) {
+	for i := range controlPlane {
+		out = append(out, fmt.Sprintf("masterNode-%d: %s, %s, %s", i, kubernetes, kubernetes, etcd))
+	}
+	for i := range workers {
+		out = append(out, fmt.Sprintf("workerNode-%d: %s", i, kubernetes))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (l *lab) wantVersions(want []string) {
+	l.t.Helper()
+	if diff := cmp.Diff(want, l.versions()); diff != "" {
+		l.t.Errorf("versions:\n%s", diff)
+	}
+}
+
+// TestUpgrade: an upgrade over two minor versions leads through the one in between, and the next node has the version.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		setup        setup
+		cluster      []mgmttest.Change
+		controlPlane int
+	}{
+		"virtual address": {setup{}, append(virtual(t), clustertest.Sized("complex", 1)), 3},
+		"load balancer":   {setup{pkg: balancerPackage}, behind(t, "complex", 1), 3},
+		"one node":        {setup{}, []mgmttest.Change{clustertest.Sized("simple", 1)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, c.setup)
+			id := l.Instantiated("instantiate_sandbox.json", c.cluster...)
+			l.wantVersions(all(c.controlPlane, 2, "1.35.4", "3.6.6"))
+			occ := l.upgrade(id, `{"kubernetes_version":"1.37.2"}`)
+			if occ.Operation != vnflcm.OpModifyInfo || occ.OperationState != vnflcm.Completed {
+				t.Errorf("the operation is %+v", occ)
+			}
+			l.wantVersions(all(c.controlPlane, 2, "1.37.2", "3.7.0"))
+			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+			l.wantVersions(all(c.controlPlane, 3, "1.37.2", "3.7.0"))
+			if !strings.Contains(l.file("masterNode-0", "/var/lib/vnfkit/etcd-before-1.36.3.db"), "the data of etcd") {
+				t.Error("there is no snapshot of etcd")
+			}
+			if !strings.Contains(l.Log(), "has containerd 1, which is supported up to Kubernetes 1.35") {
+				t.Error("the log does not warn of containerd 1")
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vnfkit/vnfkit/internal/fanout"
+	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
+)
+
+// Names of checks before an upgrade, for upgrade.pass_over.
+const (
+	checkSkew       = "skew"        // versions of API servers and kubelets
+	checkAPIServers = "api-servers" // /readyz of each API server
+	checkMembers    = "members"     // every member of etcd is healthy
+	checkNodes      = "nodes"       // every node is Ready, and lets the driver log in
+	checkPackage    = "packages"    // the packages of each version can be installed
+	checkDisk       = "disk"        // space for the copies of etcd's data
+	checkDryRun     = "dry-run"     // kubeadm upgrade apply --dry-run
+)
+
+var upgradeChecks = []string{checkSkew, checkAPIServers, checkMembers, checkNodes, checkPackage, checkDisk, checkDryRun}
+
+// refuse returns what a check has found, nil without a finding. A check that the request passes over is a warning.
+func (e *environment) refuse(ctx context.Context, check string, finding error) error {
+	switch {
+	case finding == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case slices.Contains(e.p.Upgrade.PassOver, check):
+		e.op.Warn(ctx, fmt.Sprintf("passed over by the request: %s: %v", check, finding))
+		return nil
+	}
+	return fmt.Errorf("kubeadm: the check %s: %w", check, finding)
+}
+
+// runCheckPath compares the path of the upgrade with the versions in the cluster, which may have been upgraded by hand.
+func runCheckPath(ctx context.Context, e *environment, _ mgmt.Node) error {
+	path := e.shape.Upgrade.Path
+	target, _ := kubeversion.Parse(path[len(path)-1])
+	first, _ := kubeversion.Parse(path[0])
+	stored, err := storedVersion(ctx, e)
+	if err != nil {
+		return err
+	}
+	switch {
+	case stored.Compare(target) > 0:
+		return fmt.Errorf("kubeadm: the cluster has Kubernetes %s, which cannot be downgraded to %s", stored, target)
+	case stored.Minor+1 < first.Minor:
+		return fmt.Errorf("kubeadm: the cluster has Kubernetes %s, and the upgrade begins with %s: it must lead through each minor version", stored, first)
+	}
+	servers, err := e.kube.StaticPodTags(ctx, controlplane.StaticAPIServer)
+	if err != nil {
+		return err
+	}
+	nodes, err := e.kube.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var findings []error
+	for _, n := range nodes {
+		server, isServer := kubeversion.OfTag(servers[n.Address])
+		kubelet, _ := kubeversion.OfTag(n.Status.NodeInfo.KubeletVersion)
+		switch {
+		case isServer && !e.shape.Upgrade.ControlPlane && server.Compare(target) < 0:
+			findings = append(findings, fmt.Errorf("the API server of %s has %s: upgrade the control plane before the nodes", n.Name, server))
+		case isServer && server.Compare(stored) < 0 && stored.Compare(first) > 0 && !slices.Contains(path, stored.String()):
+			findings = append(findings, fmt.Errorf("the API server of %s has %s, and the cluster %s: upgrade to %s first", n.Name, server, stored, stored))
+		}
+		if kubelet.Minor+kubeletSkew < first.Minor || len(e.shape.Upgrade.Kubelets) == 0 && kubelet.Minor+kubeletSkew < target.Minor {
+			findings = append(findings, fmt.Errorf("the kubelet of %s has %s, and may be at most %d minor versions older than the API servers", n.Name, kubelet, kubeletSkew))
+		}
+	}
+	return e.refuse(ctx, checkSkew, errors.Join(findings...))
+}
+
+// kubeletSkew is how many minor versions a kubelet may be older than the API servers (kubernetes.io, "Version Skew Policy").
+const kubeletSkew = 3
+
+// storedVersion returns the version in the ConfigMap kubeadm-config.
+func storedVersion(ctx context.Context, e *environment) (kubeversion.Version, error) {
+	text, err := clusterVersion(ctx, e)
+	v, _ := kubeversion.Parse(text)
+	return v, err
+}
+
+// runCheckCluster finds what is wrong in the cluster before anything is changed, all at once.
+func runCheckCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
+	servers := fanout.Each(ctx, len(e.controlPlane), e.config.Parallel, func(i int) error {
+		if err := cluster.Ready(ctx, e.controlPlane[i]); err != nil {
+			return fmt.Errorf("the API server of %s is not ready: %w", e.controlPlane[i].HostName, err)
+		}
+		return nil
+	})
+	nodes, err := e.kube.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var notReady []error
+	for _, n := range nodes {
+		if !n.Ready {
+			notReady = append(notReady, fmt.Errorf("node %s is not Ready: %s", n.Name, n.Reason))
+		}
+	}
+	budgets, err := e.kube.BlockingBudgets(ctx)
+	if len(budgets) > 0 {
+		e.op.Warn(ctx, "disruption budgets allow no eviction now, drain_policy decides when the turn of a node comes: "+strings.Join(budgets, ", "))
+	}
+	return errors.Join(err, e.refuse(ctx, checkAPIServers, servers), e.refuse(ctx, checkMembers, e.etcd().Check(ctx, e.controlPlane)),
+		e.refuse(ctx, checkNodes, errors.Join(notReady...)))
+}
+
+// runCheckUpgradable checks that a machine lets the driver in, has space, and can install the packages of each version.
+func runCheckUpgradable(ctx context.Context, e *environment, n mgmt.Node) error {
+	fault, err := clusternodes.Answers(ctx, n)
+	if fault != nil || err != nil {
+		return errors.Join(err, e.refuse(ctx, checkNodes, fault))
+	}
+	var findings []error
+	if e.isControlPlane(n) {
+		findings = append(findings, e.refuse(ctx, checkDisk, controlplane.CheckSpace(ctx, n)))
+	}
+	for _, version := range e.shape.Upgrade.Path {
+		findings = append(findings, e.refuse(ctx, checkPackage, e.preparationOf(version).CheckUpgrade(ctx, n)))
+	}
+	return errors.Join(findings...)
+}
+
+// runFindDead finds out whether a worker is dead. Nothing is done on a dead worker: healing it brings it to the version of the cluster.
+func runFindDead(ctx context.Context, e *environment, n mgmt.Node) error {
+	fault, err := clusternodes.Answers(ctx, n)
+	if fault != nil && err == nil {
+		e.dead.Set(n.ID, true)
+		e.op.Warn(ctx, fmt.Sprintf("%s does not answer and is not upgraded: heal it: %v", n.HostName, fault))
+	}
+	return err
+}
+
+func runRecordPackages(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return recordUpgraded(ctx, e, "")
+}
+
+func runRecordVersion(ctx context.Context, e *environment, _ mgmt.Node, h hop) error {
+	return recordUpgraded(ctx, e, string(h))
+}
