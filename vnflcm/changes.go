@@ -72,7 +72,7 @@ func compare[E any](before, now []E, id func(E) string, same func(before, now E)
 // the instance is no longer instantiated.
 func (rec *operationRecord) recordInstance(inst *instanceRecord) {
 	rec.Occ.ChangedExtConnectivity, rec.Occ.ChangedInfo = nil, nil
-	if _, is := rec.maintenance(); rec.Occ.Operation == OpModifyInfo && !is {
+	if _, is := rec.maintenance(); rec.Occ.Operation == OpModifyInfo && (!is || !rec.configuration().IsZero()) {
 		if req, err := rec.modification(); err == nil && rec.Occ.OperationState == Completed {
 			rec.Occ.ChangedInfo = req.changedInfo()
 		}

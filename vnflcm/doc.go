@@ -54,6 +54,7 @@
 //     mgmt/registry, mgmt/script
 //   - [Previewer] is a MgmtDriver that lists its tasks before it runs them, for Manager.Preview: mgmt/kubeadm, mgmt/kubespray
 //   - [Maintainer] is a MgmtDriver with tasks that keep the VNF working, for Manager.Maintain: mgmt/kubeadm
+//   - [Configurer] is a Maintainer with properties whose change by Manager.Modify starts a task: mgmt/kubeadm
 //   - [CertificateReader] is a MgmtDriver that reads when certificates end, for Manager.Certificates and after operations: mgmt/kubeadm,
 //     mgmt/kubespray
 //   - [ServedCertificateReader] reads the same without a login, from TLS handshakes, once a day: mgmt/kubeadm, mgmt/kubespray

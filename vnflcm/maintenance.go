@@ -76,17 +76,20 @@ func (rec *operationRecord) maintenance() (MaintainVnfRequest, bool) {
 	return stored.MaintainVnfRequest, stored.Task != "" && stored.Newer != ""
 }
 
-// maintenancePhases has a phase for each driver that the VNFD names: their steps may have the same names.
+// maintenancePhases has a phase for each driver that the VNFD names: their steps may have the same names. The last phase changes properties.
 func (rec *operationRecord) maintenancePhases() (out []phase) {
 	for _, name := range rec.Drivers {
 		out = append(out, phase{name: string(MaintenancePhase) + ":" + name, hook: MaintenancePhase, maintainer: name})
+	}
+	if !rec.configuration().IsZero() {
+		out = append(out, phase{name: modifyPhase, record: true})
 	}
 	return out
 }
 
 // planMaintenance finds the faults of a maintenance task.
 func (m *Manager) planMaintenance(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
-	if err := inst.instantiated(); err != nil {
+	if err := errors.Join(inst.instantiated(), rec.checkExtent(inst)); err != nil {
 		return err
 	}
 	return m.planInPlace(ctx, inst, rec, func(s *session) error {

@@ -150,6 +150,42 @@ func TestMaintainOlderVersion(t *testing.T) {
 	}
 }
 
+// TestConfigure checks that a modification of a property of a driver is a task of this driver, and that the property changes when the task
+// has ended well.
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	id := x.instantiated("plain")
+	change := vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: params(t, `{"certificates":"new","colour":"red"}`)}
+	x.world.failAt("maintain:cluster/renew/worker-1", errCut)
+	opID, err := x.Modify(t.Context(), id, change, "")
+	x.wait(opID, err, vnflcm.FailedTemp)
+	if got := x.get(id).VnfConfigurableProperties; !got.IsZero() {
+		t.Errorf("before the end: %+v", got)
+	}
+	x.world.failAt("maintain:cluster/renew/worker-1", nil)
+	x.start()
+	occ, _ := x.wait(opID, x.Retry(t.Context(), opID), vnflcm.Completed)
+	if occ.Operation != vnflcm.OpModifyInfo || occ.ChangedInfo == nil || x.world.done["maintain:cluster/renew/worker-1"] != 1 {
+		t.Errorf("the operation is %+v", occ)
+	}
+	got, err := vnflcm.RevealJSON(x.get(id).VnfConfigurableProperties)
+	if must(t, err); string(got) != `{"certificates":"***","colour":"***"}` && string(got) != `{"certificates":"new","colour":"red"}` {
+		t.Errorf("properties %s", got)
+	}
+	opID, err = x.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: params(t, `{"colour":"blue"}`)}, "")
+	x.wait(opID, err, vnflcm.Completed)
+	if x.world.done["maintain:cluster/renew/worker-1"] != 1 {
+		t.Error("another property has started the task")
+	}
+	name := "other"
+	change.VnfInstanceName = &name
+	_, err = x.Modify(t.Context(), id, change, "")
+	wantFaults(t, err, "vnfConfigurableProperties")
+	_, err = x.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: params(t, `{"certificates":["new"]}`)}, "")
+	wantFaults(t, err, "vnfConfigurableProperties.certificates")
+}
+
 // TestMaintainCancel checks that a graceful cancel ends the task after the current step and those that finish it.
 func TestMaintainCancel(t *testing.T) {
 	t.Parallel()

@@ -34,8 +34,16 @@ type VnfInfoModificationRequest struct {
 // Modify starts the change of attributes of a VNF instance (SOL003 v2.6.1 5.4.3.3.4), whether it is instantiated or
 // not: for example of credentials that have expired. ifMatch is the Version that the instance must still have
 // (ErrPrecondition), "" for any. For an instantiated VNF the hooks modify_information_start and _end run, if the VNFD names
-// drivers for them. Other errors are as for Instantiate.
+// drivers for them. If vnfConfigurableProperties has a property of a Configurer, Modify starts the maintenance task of this driver, as Maintain
+// does, and the properties change at its end; the request then changes nothing else. Other errors are as for Instantiate.
 func (m *Manager) Modify(ctx context.Context, instanceID string, req VnfInfoModificationRequest, ifMatch string) (string, error) {
+	maintenance, err := m.configuring(ctx, instanceID, req)
+	if err != nil {
+		return "", err
+	}
+	if maintenance != nil {
+		return m.beginAt(ctx, instanceID, ifMatch, OpModifyInfo, maintenance, nil)
+	}
 	return m.beginAt(ctx, instanceID, ifMatch, OpModifyInfo, req, nil)
 }
 
@@ -77,6 +85,9 @@ func (m *Manager) planInPlace(ctx context.Context, inst *instanceRecord, rec *op
 }
 
 func (rec *operationRecord) modification() (req VnfInfoModificationRequest, err error) {
+	if _, is := rec.maintenance(); is {
+		return VnfInfoModificationRequest{VnfConfigurableProperties: rec.configuration()}, nil
+	}
 	err = json.Unmarshal(rec.Occ.OperationParams.Reveal(), &req)
 	return req, err
 }

@@ -312,9 +312,12 @@ func (s *session) checkHooks() error {
 }
 
 // driverNames are the names of the management drivers that the VNFD names.
-func (s *session) driverNames() []string {
+func (s *session) driverNames() []string { return hookDrivers(s.op.Flavour) }
+
+// hookDrivers returns the names of the management drivers of a flavour.
+func hookDrivers(flavour *tosca.Flavour) []string {
 	var names []string
-	for _, hook := range s.op.Flavour.Hooks {
+	for _, hook := range flavour.Hooks {
 		names = append(names, hook.Driver)
 	}
 	slices.Sort(names)

@@ -314,6 +314,17 @@ func (d *cluster) Maintains(task vnflcm.MaintenanceTask) bool {
 	return task == vnflcm.RenewCertificates
 }
 
+// Configure starts the task for the property "certificates".
+func (d *cluster) Configure(properties vnflcm.Params) (vnflcm.MaintainVnfRequest, bool, error) {
+	var given struct {
+		Certificates string `json:"certificates"`
+	}
+	if _, err := properties.Decode(&given); err != nil {
+		return vnflcm.MaintainVnfRequest{}, false, err
+	}
+	return vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}, given.Certificates == "new", nil
+}
+
 // Maintain renews the certificates of the machines one after the other. What has begun on a machine is finished also after a graceful cancel.
 func (d *cluster) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	for _, v := range op.VNFCs {
