@@ -83,6 +83,20 @@ func (d *Driver) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	return operations.Maintain(ctx, op, d.config.Parallel, d.shaped)
 }
 
+var _ vnflcm.Configurer = (*Driver)(nil)
+
+// Configure implements vnflcm.Configurer: the property kubernetes_version starts vnflcm.Upgrade.
+func (d *Driver) Configure(properties vnflcm.Params) (vnflcm.MaintainVnfRequest, bool, error) {
+	var given struct {
+		Version string `json:"kubernetes_version"`
+	}
+	if _, err := properties.Decode(&given); err != nil || given.Version == "" {
+		return vnflcm.MaintainVnfRequest{}, false, err
+	}
+	params, err := vnflcm.NewParams(map[string]any{"k8s_cluster_installation_param": map[string]any{"kubernetes_version": given.Version}})
+	return vnflcm.MaintainVnfRequest{Task: vnflcm.Upgrade, AdditionalParams: params}, true, err
+}
+
 var _ vnflcm.Previewer = (*Driver)(nil)
 
 // Preview implements vnflcm.Previewer.

@@ -317,6 +317,34 @@ func TestUpgradeOfParts(t *testing.T) {
 	l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
 }
 
+// TestUpgradeByProperty: a modification of the property kubernetes_version upgrades the cluster.
+func TestUpgradeByProperty(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	id := l.Instantiated("instantiate_sandbox.json")
+	version := func(text string) vnflcm.VnfInfoModificationRequest {
+		properties, err := vnflcm.ParseParams([]byte(`{"kubernetes_version":` + text + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: properties}
+	}
+	for text, want := range map[string]string{`"1.34.4"`: "is older than 1.35.4", `["1.36.3"]`: "vnfConfigurableProperties.kubernetes_version"} {
+		if _, err := l.Modify(t.Context(), id, version(text), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	l.Must(l.Modify(t.Context(), id, version(`"1.36.3"`), ""))
+	l.wantVersions(all(1, 1, "1.36.3", "3.6.8"))
+	inst, err := l.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := vnflcm.RevealJSON(inst.VnfConfigurableProperties); err != nil || !strings.Contains(string(text), "kubernetes_version") {
+		t.Errorf("properties %s, %v", text, err)
+	}
+}
+
 // TestUpgradedByHand: a cluster that an administrator has upgraded keeps its version, and the next upgrade begins with it.
 func TestUpgradedByHand(t *testing.T) {
 	t.Parallel()
