@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/addons"
@@ -46,6 +47,19 @@ func (d *Driver) RestoreHelm(ctx context.Context, op *vnflcm.Operation) error {
 	defer dep.kube.Close()
 	to := dep.controlPlane[len(dep.controlPlane)-1]
 	return to.Do(ctx, op, "restore-helm", time.Minute, func(ctx context.Context) error { return dep.helm().Copy(ctx, dep.controlPlane[0], to) })
+}
+
+// UpgradeTasks returns the tasks of an upgrade to one version of a cluster of that size.
+func UpgradeTasks(controlPlane, workers, maxUnavailable int) []vnflcm.PlannedTask {
+	c := clusterShape{Virtual: true, Upgrade: upgradeShape{Path: []string{"1.36.3"}, ControlPlane: true, MaxUnavailable: maxUnavailable}}
+	for i := range controlPlane {
+		c.ControlPlane = append(c.ControlPlane, machine{ID: fmt.Sprintf("m%d", i)})
+	}
+	for i := range workers {
+		c.Workers = append(c.Workers, machine{ID: fmt.Sprintf("w%d", i)})
+	}
+	c.Upgrade.Kubelets = c.nodes()
+	return upgrade(c).Preview()
 }
 
 // TerminateWithoutWorkers returns the tasks of a graceful termination of a cluster that has no workers.

@@ -96,7 +96,7 @@ func storedVersion(ctx context.Context, e *environment) (kubeversion.Version, er
 func runCheckCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 	servers := fanout.Each(ctx, len(e.controlPlane), e.config.Parallel, func(i int) error {
 		if err := cluster.Ready(ctx, e.controlPlane[i]); err != nil {
-			return fmt.Errorf("the API server of %s is not ready: %w", e.controlPlane[i].HostName, err)
+			return fmt.Errorf("the API server of %s is not ready: %w", e.controlPlane[i].Label(), err)
 		}
 		return nil
 	})
@@ -139,7 +139,7 @@ func runFindDead(ctx context.Context, e *environment, n mgmt.Node) error {
 	fault, err := clusternodes.Answers(ctx, n)
 	if fault != nil && err == nil {
 		e.dead.Set(n.ID, true)
-		e.op.Warn(ctx, fmt.Sprintf("%s does not answer and is not upgraded: heal it: %v", n.HostName, fault))
+		e.op.Warn(ctx, fmt.Sprintf("%s does not answer and is not upgraded: heal it: %v", n.Label(), fault))
 	}
 	return err
 }

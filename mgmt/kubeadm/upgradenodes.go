@@ -24,7 +24,7 @@ const cordonedState = "cordoned/"
 func (h hop) nodeOf(ctx context.Context, e *environment, n mgmt.Node) (node cluster.Node, done bool, err error) {
 	node, found, err := e.kube.NodeAt(ctx, n.IP)
 	if err == nil && !found {
-		err = fmt.Errorf("kubeadm: %s is no node of the cluster", n.HostName)
+		err = fmt.Errorf("kubeadm: %s is no node of the cluster", n.Label())
 	}
 	if err != nil {
 		return node, false, err
@@ -166,5 +166,5 @@ func (e *environment) withJournal(ctx context.Context, n mgmt.Node, err error) e
 	if said = strings.TrimSpace(said); said == "" {
 		return err
 	}
-	return fmt.Errorf("%w; the kubelet of %s said: %s", err, n.HostName, e.op.Mask(said))
+	return fmt.Errorf("%w; the kubelet of %s said: %s", err, n.Label(), e.op.Mask(said))
 }

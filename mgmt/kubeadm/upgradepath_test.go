@@ -36,6 +36,28 @@ func TestUpgradePath(t *testing.T) {
 	}
 }
 
+// TestCriticalPath checks how many nodes an upgrade drains one after the other at most: the control-plane nodes, and as many workers as
+// there are for each that may be unavailable.
+func TestCriticalPath(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ controlPlane, workers, unavailable, want int }{{3, 20, 4, 3 + 5}, {3, 20, 1, 3 + 20}, {1, 3, 2, 1 + 2}, {3, 2, 10, 3 + 1}, {1, 0, 1, 1}} {
+		tasks := kubeadm.UpgradeTasks(c.controlPlane, c.workers, c.unavailable)
+		longest, most := make([]int, len(tasks)), 0
+		for i, task := range tasks {
+			for _, before := range task.After {
+				longest[i] = max(longest[i], longest[before])
+			}
+			if task.Name == "drain-1.36.3" {
+				longest[i]++
+			}
+			most = max(most, longest[i])
+		}
+		if most != c.want {
+			t.Errorf("%+v: %d nodes are drained one after the other", c, most)
+		}
+	}
+}
+
 // TestWithPause: only the sandbox image of containerd's configuration changes.
 func TestWithPause(t *testing.T) {
 	t.Parallel()

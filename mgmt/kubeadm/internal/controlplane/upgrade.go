@@ -59,7 +59,7 @@ func UpgradeControlPlane(ctx context.Context, n mgmt.Node, ignore []string) erro
 			return err
 		}
 		if !found {
-			return fmt.Errorf("kubeadm: %s has no manifest %s: kubeadm would take it for a worker", n.HostName, manifestOf(pod))
+			return fmt.Errorf("kubeadm: %s has no manifest %s: kubeadm would take it for a worker", n.Label(), manifestOf(pod))
 		}
 	}
 	return runUpgrade(ctx, n, ignore, "node")
@@ -86,7 +86,7 @@ func SetTag(ctx context.Context, n mgmt.Node, pod, tag string) error {
 	}
 	containers := child(child(root, "spec"), "containers")
 	if containers == nil || containers.Kind != yaml.SequenceNode || len(containers.Content) == 0 || child(containers.Content[0], "image") == nil {
-		return fmt.Errorf("kubeadm: %s: %s names no image", n.HostName, manifestOf(pod))
+		return fmt.Errorf("kubeadm: %s: %s names no image", n.Label(), manifestOf(pod))
 	}
 	image := child(containers.Content[0], "image")
 	name, _, _ := strings.Cut(image.Value, "@")
@@ -119,7 +119,7 @@ func CheckSpace(ctx context.Context, n mgmt.Node) error {
 			return err
 		}
 		if free < 2*used {
-			return fmt.Errorf("%s has %d MiB free in %s, and %s has %d MiB: an upgrade copies it twice", n.HostName, free>>20, dir, etcdData, used>>20)
+			return fmt.Errorf("%s has %d MiB free in %s, and %s has %d MiB: an upgrade copies it twice", n.Label(), free>>20, dir, etcdData, used>>20)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func number(ctx context.Context, n mgmt.Node, argv ...string) (int64, error) {
 			return value, nil
 		}
 	}
-	return 0, errors.New(n.HostName + ": " + argv[0] + " prints no number")
+	return 0, errors.New(n.Label() + ": " + argv[0] + " prints no number")
 }
 
 // KubeletJournal returns the last lines of the journal of the kubelet.

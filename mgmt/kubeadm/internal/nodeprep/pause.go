@@ -25,7 +25,7 @@ func (s Settings) SetPause(ctx context.Context, n mgmt.Node) error {
 	}
 	config, err := WithPause(old, pauseImage(string(images)))
 	if err != nil {
-		return fmt.Errorf("kubeadm: %s of %s: %w", runtimeFile, n.HostName, err)
+		return fmt.Errorf("kubeadm: %s of %s: %w", runtimeFile, n.Label(), err)
 	}
 	if bytes.Equal(old, config) {
 		return nil
