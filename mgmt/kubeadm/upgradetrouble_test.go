@@ -317,6 +317,27 @@ func TestUpgradeOfParts(t *testing.T) {
 	l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
 }
 
+// TestUpgradeOfRuntime: a request for a version of containerd replaces it on one drained node after the other, also without another version of
+// Kubernetes.
+func TestUpgradeOfRuntime(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
+	l.upgrade(id, `{"kubernetes_version":"1.35.4","packages":{"containerd_version":"1.6.*"}}`)
+	l.wantVersions(all(1, 2, "1.35.4", "3.6.6"))
+	for _, name := range []string{"masterNode-0", "workerNode-0", "workerNode-1"} {
+		var installed []string
+		for _, argv := range l.ran(name, "apt-get") {
+			if slices.Contains(argv, "containerd=1.6.*") && !slices.Contains(argv, "--simulate") {
+				installed = append(installed, strings.Join(argv[slices.Index(argv, "--allow-downgrades")+1:], " "))
+			}
+		}
+		if diff := cmp.Diff([]string{"kubelet=1.35.4-* containerd=1.6.*"}, installed); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
 // TestUpgradeByProperty: a modification of the property kubernetes_version upgrades the cluster.
 func TestUpgradeByProperty(t *testing.T) {
 	t.Parallel()
