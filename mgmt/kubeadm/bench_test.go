@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // sleeping returns a package whose node script sleeps for a second before it does its work.
@@ -47,4 +49,45 @@ func BenchmarkClusterOf3Plus20(b *testing.B) {
 		b.ReportMetric(wall.Seconds()/critical.Seconds(), "wall/critical-path")
 		b.ReportMetric(sequential.Seconds()/wall.Seconds(), "sequential/wall")
 	}
+}
+
+// BenchmarkUpgradeOf3Plus20 compares the time to upgrade three control-plane nodes and 20 workers, four at the same time, with the longest
+// chain of its steps, when installing a package and kubeadm take half a second each.
+func BenchmarkUpgradeOf3Plus20(b *testing.B) {
+	for b.Loop() {
+		l := openLab(b, setup{sandbox: sandbox.Config{Takes: 500 * time.Millisecond}})
+		id := l.Instantiated("instantiate_sandbox.json", append(virtual(b), clustertest.Sized("complex", 19))...)
+		request := upgrading(b, `{"kubernetes_version":"1.36.3","upgrade":{"max_unavailable":4}}`)
+		plan, err := l.Preview(b.Context(), id, request)
+		if err != nil {
+			b.Fatal(err)
+		}
+		begin := time.Now()
+		opID, err := l.Maintain(b.Context(), id, request)
+		l.Must(opID, err)
+		wall, critical := time.Since(begin), l.criticalPath(plan, opID)
+		l.wantVersions(all(3, 20, "1.36.3", "3.6.8"))
+		b.ReportMetric(wall.Seconds(), "wall-s")
+		b.ReportMetric(critical.Seconds(), "critical-path-s")
+		b.ReportMetric(wall.Seconds()/critical.Seconds(), "wall/critical-path")
+	}
+}
+
+// criticalPath returns how long the longest chain of steps of an operation took.
+func (l *lab) criticalPath(plan *vnflcm.Preview, opID string) (longest time.Duration) {
+	took := map[string]time.Duration{}
+	for _, e := range l.Events() {
+		if e.Kind == vnflcm.StepDone && e.OperationID == opID {
+			took[e.Name+"/"+e.On] = e.Duration
+		}
+	}
+	ends := make([]time.Duration, len(plan.Tasks))
+	for i, task := range plan.Tasks {
+		for _, before := range task.After {
+			ends[i] = max(ends[i], ends[before])
+		}
+		ends[i] += took[task.Name+"/"+task.On]
+		longest = max(longest, ends[i])
+	}
+	return longest
 }
