@@ -18,7 +18,7 @@ var checks = []struct {
 //   - repetition: each method runs twice, the second time without the journal of the first, and changes nothing then.
 //   - death: the process dies before and after each step, with and without its journal, and before each change of the VIM. The next process
 //     must reach the end of an undisturbed run.
-//   - cancelled: a method whose context has ended returns the cause and changes nothing.
+//   - cancelled: a method whose context has ended returns the cause or context.Canceled, and changes nothing.
 //   - interrupted: an operation whose context ends at its first change ends within a minute, and a retry completes it.
 //   - panic in a step: the operation fails with this error, and a retry completes it.
 //

@@ -106,7 +106,7 @@ func TestBugs(t *testing.T) {
 		"the memory of the process":      {"death", "two VNFCs have the id"},
 		"a half heal is forgotten":       {"death", "heal one: the process died before change 2"},
 		"steps without a context":        {"cancelled", "Instantiate has changed the VIM, with a context that had ended"},
-		"the cause is dropped":           {"cancelled", "Instantiate returned it took too long, and not the cause of a context that had ended"},
+		"the cause is dropped":           {"cancelled", "Instantiate returned it took too long, and neither the cause of a context that had ended nor context.Canceled"},
 		"the wait ignores the context":   {"interrupted", "the operation has not ended within"},
 		"errors of steps are dropped":    {"panic in a step", "instantiate: the operation should have failed"},
 	} {
