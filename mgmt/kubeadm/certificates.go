@@ -112,7 +112,7 @@ const lastTenth = 10
 func runCheckKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
 	if e.ended.Of(n.ID).Kubelet != "" {
 		if err := awaitKubelet(ctx, e, n); err != nil && ctx.Err() == nil {
-			e.op.Warn(ctx, fmt.Sprintf("the kubelet of %s has a new certificate, but the node is not Ready: %v", n, err))
+			e.op.Warn(ctx, fmt.Sprintf("the kubelet of %s has a new certificate, but the node is not Ready: %v", n.Label(), err))
 		}
 	}
 	cert, err := controlplane.KubeletCertificate(ctx, n)
@@ -121,9 +121,9 @@ func runCheckKubelet(ctx context.Context, e *environment, n mgmt.Node) error {
 	}
 	switch {
 	case err != nil:
-		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s cannot be read, it may be one that the kubelet does not renew: %v", n, err))
+		e.op.Warn(ctx, fmt.Sprintf("the certificate of the kubelet of %s cannot be read, it may be one that the kubelet does not renew: %v", n.Label(), err))
 	case time.Until(cert.NotAfter) < cert.NotAfter.Sub(cert.NotBefore)/lastTenth:
-		e.op.Warn(ctx, fmt.Sprintf("the kubelet of %s has not renewed its certificate, which ends on %s: heal the machine", n, cert.NotAfter.UTC().Format(time.DateOnly)))
+		e.op.Warn(ctx, fmt.Sprintf("the kubelet of %s has not renewed its certificate, which ends on %s: heal the machine", n.Label(), cert.NotAfter.UTC().Format(time.DateOnly)))
 	}
 	return nil
 }
@@ -135,6 +135,6 @@ const soon = 30 * 24 * time.Hour
 func warnOfEnd(ctx context.Context, e *environment, n mgmt.Node) {
 	cert, err := controlplane.APIServerCertificate(ctx, n)
 	if err == nil && time.Until(cert.NotAfter) < soon {
-		e.op.Warn(ctx, fmt.Sprintf("the certificates of %s end on %s: renew them by the task %s", n.Name, cert.NotAfter.UTC().Format(time.DateOnly), vnflcm.RenewCertificates))
+		e.op.Warn(ctx, fmt.Sprintf("the certificates of %s end on %s: renew them by the task %s", n.Label(), cert.NotAfter.UTC().Format(time.DateOnly), vnflcm.RenewCertificates))
 	}
 }
