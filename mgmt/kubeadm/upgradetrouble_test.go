@@ -3,7 +3,6 @@ package kubeadm_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"github.com/vnfkit/vnfkit/sshexec"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
 	"github.com/vnfkit/vnfkit/vnflcm"
-	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 const toNext = `{"kubernetes_version":"1.36.3"}`
@@ -299,94 +297,6 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("%d nodes were cordoned at the same time", most)
 	}
 	l.wantVersions(all(1, 5, "1.36.3", "3.6.8"))
-}
-
-// TestUpgradeOfParts: the control plane alone, then one node, then the rest.
-func TestUpgradeOfParts(t *testing.T) {
-	t.Parallel()
-	l, id := ofThree(t, setup{})
-	l.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)
-	var want []string
-	for i := range 3 {
-		want = append(want, fmt.Sprintf("masterNode-%d: 1.35.4, 1.36.3, 3.6.8", i))
-	}
-	l.wantVersions(append(want, "workerNode-0: 1.35.4", "workerNode-1: 1.35.4"))
-	l.upgrade(id, fmt.Sprintf(`{"kubernetes_version":"1.36.3","upgrade":{"nodes":[%q]}}`, l.vnfcs(id, "workerNode-1")[0]))
-	l.wantVersions(append(want, "workerNode-0: 1.35.4", "workerNode-1: 1.36.3"))
-	l.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"scope":"nodes"}}`)
-	l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
-}
-
-// TestUpgradeOfRuntime: a request for a version of containerd replaces it on one drained node after the other, also without another version of
-// Kubernetes.
-func TestUpgradeOfRuntime(t *testing.T) {
-	t.Parallel()
-	l := openLab(t, setup{})
-	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
-	l.upgrade(id, `{"kubernetes_version":"1.35.4","packages":{"containerd_version":"1.6.*"}}`)
-	l.wantVersions(all(1, 2, "1.35.4", "3.6.6"))
-	for _, name := range []string{"masterNode-0", "workerNode-0", "workerNode-1"} {
-		var installed []string
-		for _, argv := range l.ran(name, "apt-get") {
-			if slices.Contains(argv, "containerd=1.6.*") && !slices.Contains(argv, "--simulate") {
-				installed = append(installed, strings.Join(argv[slices.Index(argv, "--allow-downgrades")+1:], " "))
-			}
-		}
-		if diff := cmp.Diff([]string{"kubelet=1.35.4-* containerd=1.6.*"}, installed); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
-	}
-}
-
-// TestUpgradeByProperty: a modification of the property kubernetes_version upgrades the cluster.
-func TestUpgradeByProperty(t *testing.T) {
-	t.Parallel()
-	l := openLab(t, setup{})
-	id := l.Instantiated("instantiate_sandbox.json")
-	version := func(text string) vnflcm.VnfInfoModificationRequest {
-		properties, err := vnflcm.ParseParams([]byte(`{"kubernetes_version":` + text + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: properties}
-	}
-	for text, want := range map[string]string{`"1.34.4"`: "is older than 1.35.4", `["1.36.3"]`: "vnfConfigurableProperties.kubernetes_version"} {
-		if _, err := l.Modify(t.Context(), id, version(text), ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in %v", want, err)
-		}
-	}
-	l.Must(l.Modify(t.Context(), id, version(`"1.36.3"`), ""))
-	l.wantVersions(all(1, 1, "1.36.3", "3.6.8"))
-	inst, err := l.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := vnflcm.RevealJSON(inst.VnfConfigurableProperties); err != nil || !strings.Contains(string(text), "kubernetes_version") {
-		t.Errorf("properties %s, %v", text, err)
-	}
-}
-
-// TestUpgradedByHand: a cluster that an administrator has upgraded keeps its version, and the next upgrade begins with it.
-func TestUpgradedByHand(t *testing.T) {
-	t.Parallel()
-	l, id := ofThree(t, setup{})
-	l.upgrade(id, toNext)
-	for _, r := range l.Records("state") { // as if the driver had not done it
-		if r.ID == id+"/upgraded" {
-			if err := l.Store.Apply(t.Context(), store.Batch{Delete: []store.Record{r}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	opID, err := l.Maintain(t.Context(), id, upgrading(t, `{"kubernetes_version":"1.35.6"}`))
-	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "the cluster has Kubernetes 1.36.3, which cannot be downgraded to 1.35.6") {
-		t.Errorf("%v", err)
-	}
-	l.fails(opID)
-	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
-	l.wantVersions(all(3, 3, "1.36.3", "3.6.8"))
-	l.upgrade(id, `{"kubernetes_version":"1.37.2"}`)
-	l.wantVersions(all(3, 3, "1.37.2", "3.7.0"))
 }
 
 // TestUpgradeBlocked: a disruption budget keeps a pod on its node. The node accepts pods again; with another drain_policy the upgrade ends.
