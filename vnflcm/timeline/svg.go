@@ -25,13 +25,13 @@ const (
 )
 
 const style = `<style>
-svg{--ink:#1c2430;--dim:#66707f;--rule:#e3e7ec;--zebra:#f6f8fa;--paper:#fff;--done:#b7cdea;--crit:#2f6fc2;--fail:#c93c37;--run:#e3b341;--on:#fff}
+svg{--ink:#1c2430;--dim:#66707f;--rule:#e3e7ec;--zebra:#f6f8fa;--paper:#fff;--done:#b7cdea;--crit:#2f6fc2;--fail:#c93c37;--run:#e3b341;--on:#fff;--onrun:#1c2430}
 @media(prefers-color-scheme:dark){svg{--ink:#e4e9f0;--dim:#8f9aa8;--rule:#2a323d;--zebra:#161d26;--paper:#0f151c;--done:#31496a;--crit:#5c9df0;--fail:#f0655f;--run:#c99a2c;--on:#0b1118}}
 text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--ink)}
 .t{font-size:16px;font-weight:600}.d{fill:var(--dim)}.m{text-anchor:middle}.e{text-anchor:end}
 .paper{fill:var(--paper)}.z{fill:var(--zebra)}.pause{fill:var(--rule)}
 .rule{stroke:var(--rule)}.try{stroke:var(--fail);stroke-dasharray:4 3}.phase{stroke:var(--dim);stroke-width:2}
-.done{fill:var(--done)}.crit{fill:var(--crit)}.fail{fill:var(--fail)}.run{fill:var(--run)}.on{fill:var(--on)}.err{fill:var(--fail)}
+.done{fill:var(--done)}.crit{fill:var(--crit)}.fail{fill:var(--fail)}.run{fill:var(--run)}.on{fill:var(--on)}.onrun{fill:var(--onrun)}.err{fill:var(--fail)}
 </style>
 `
 
@@ -215,10 +215,8 @@ func (p *picture) bar(b *bar, y, room float64) {
 	p.printf("<g><title>%s</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"2\" class=%q/>", escape(b.tip(p.start)), x, y, width, barHeight, b.class())
 	label := clean(b.Step)
 	switch need := float64(utf8.RuneCountInString(label))*charWidth + 8; {
-	case need <= width && (b.critical || b.Failed) && !b.running:
-		p.text(x+4, y+12, "on", label)
 	case need <= width:
-		p.text(x+4, y+12, "", label)
+		p.text(x+4, y+12, b.labelClass(), label)
 	case x+width+need <= room:
 		p.text(x+width+3, y+12, "d", label)
 	}
@@ -235,6 +233,11 @@ func (b *bar) class() string {
 		return "crit"
 	}
 	return "done"
+}
+
+// labelClass is the class of a label on the bar. The labels of running steps are dark in both schemes, because their bars are yellow.
+func (b *bar) labelClass() string {
+	return map[string]string{"fail": "on", "crit": "on", "run": "onrun"}[b.class()]
 }
 
 // tip is what a reader sees at a step: its name, its times, its attempt, its error, or why it waits.

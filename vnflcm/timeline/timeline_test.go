@@ -8,8 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +129,62 @@ func draw(t *testing.T, now time.Time, charts ...*timeline.Chart) string {
 			}
 		}
 	}
+}
+
+var (
+	schemePattern = regexp.MustCompile(`svg\{(--.*?)\}`)
+	colorPattern  = regexp.MustCompile(`--(\w+):(#\w+)`)
+	labelPattern  = regexp.MustCompile(`rx="2" class="(\w+)"/><text [^>]*class="(|on\w*)">`)
+)
+
+// TestContrast checks that the labels on bars can be read in the light and in the dark scheme (WCAG 2.1, 1.4.3).
+func TestContrast(t *testing.T) {
+	t.Parallel()
+	var all []*timeline.Chart
+	for _, name := range slices.Sorted(maps.Keys(charts)) {
+		all = append(all, charts[name])
+	}
+	picture := draw(t, at(3700), all...)
+	labels := labelPattern.FindAllStringSubmatch(picture, -1)
+	schemes := schemePattern.FindAllStringSubmatch(picture, -1)
+	if len(labels) < 3 || len(schemes) != 2 {
+		t.Fatalf("%d labels, %d schemes", len(labels), len(schemes))
+	}
+	colors := map[string]string{}
+	for _, scheme := range schemes { // the dark one overrides colours of the light one
+		for _, c := range colorPattern.FindAllStringSubmatch(scheme[1], -1) {
+			colors[c[1]] = c[2]
+		}
+		for _, l := range labels {
+			of := map[string]string{"": "ink", "on": "on", "onrun": "onrun"}[l[2]]
+			bar, label := luminance(t, colors[l[1]]), luminance(t, colors[of])
+			if contrast := (max(bar, label) + 0.05) / (min(bar, label) + 0.05); contrast < 4.5 {
+				t.Errorf("%q on %q: contrast %.1f in %s", l[2], l[1], contrast, scheme[1])
+			}
+		}
+	}
+}
+
+// luminance is the relative luminance of a colour such as #fff or #1c2430.
+func luminance(t *testing.T, color string) (sum float64) {
+	t.Helper()
+	if len(color) == 4 {
+		color = "#" + strings.Repeat(color[1:2], 2) + strings.Repeat(color[2:3], 2) + strings.Repeat(color[3:4], 2)
+	}
+	var c [3]uint8
+	if _, err := fmt.Sscanf(color, "#%02x%02x%02x", &c[0], &c[1], &c[2]); err != nil {
+		t.Fatalf("colour %q: %v", color, err)
+	}
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		v := float64(c[i]) / 255
+		if v <= 0.04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+0.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
 }
 
 func TestCriticalPath(t *testing.T) {
