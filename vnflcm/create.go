@@ -10,7 +10,8 @@ import (
 )
 
 // Create makes a VNF instance identifier (SOL003 v2.6.1 5.4.2.3.1): ErrNoPackage if there is no package with
-// that VNFD. The package must be trusted, as it must be again when the instance is instantiated.
+// that VNFD, ErrState if several packages in a folder (DirPackages) have it. The package must be trusted, as it must be again when the
+// instance is instantiated.
 func (m *Manager) Create(ctx context.Context, req CreateVnfRequest) (*VnfInstance, error) {
 	if req.VnfdID == "" {
 		return nil, &ParamError{Path: "vnfdId", Reason: "is required"}

@@ -95,7 +95,7 @@ func (p *dirPackages) Open(ctx context.Context, tenant, vnfdID, digest string) (
 		paths, faults := f.paths(vnfdID)
 		switch {
 		case digest == "" && len(paths) > 1:
-			return nil, fmt.Errorf("several packages have this VNFD: %q", names(paths))
+			return nil, fmt.Errorf("%w: several packages have this VNFD: %q", ErrState, names(paths))
 		case digest == "" && len(paths) == 1:
 			return p.cache.Open(ctx, tosca.File(paths[0]))
 		}

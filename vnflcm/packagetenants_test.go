@@ -3,6 +3,7 @@ package vnflcm_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,6 +124,9 @@ func TestPackageOfTenantStays(t *testing.T) {
 	place(t, own, "second.csar", otherToy(toyVNFD))
 	_, err := x.Create(context.Background(), vnflcm.CreateVnfRequest{VnfdID: toyVNFD, Tenant: "a"})
 	wantText(t, err, "several packages", "second.csar")
+	if p := vnflcm.Problem(err); p.Status != http.StatusConflict {
+		t.Errorf("status %d", p.Status)
+	}
 	x.createFor("b")
 	must(t, os.Rename(own, filepath.Join(dir, "tenants", "b")))
 	_, err = x.Heal(t.Context(), ofOwn, vnflcm.HealVnfRequest{})
