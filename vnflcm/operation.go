@@ -269,12 +269,12 @@ func (op *Operation) hostOf(id string) string {
 	return ""
 }
 
-// vnfc returns the VNFC with this id that exists, or that the operation adds or removes.
+// vnfc returns the VNFC with this id that exists, or that the operation adds, removes or replaces.
 func (op *Operation) vnfc(id string) (v VNFC, found bool) {
 	if id == "" {
 		return VNFC{}, false
 	}
-	for _, list := range [][]VNFC{op.Change.Removed, op.Change.Added, op.VNFCs} {
+	for _, list := range [][]VNFC{op.Change.Removed, op.Change.Added, op.VNFCs, op.Change.Replaced} {
 		if i := slices.IndexFunc(list, func(v VNFC) bool { return v.ID == id }); i >= 0 {
 			return list[i], true
 		}

@@ -18,24 +18,18 @@ func (op *Operation) Declare(ids ...string) {
 
 // checkOn returns ErrProgramming unless a step is on the whole VNF, on a VNFC, or on an id that the driver has declared.
 func (op *Operation) checkOn(info StepInfo) error {
-	if info.On == "" || op.hasVNFC(info.On) || op.steps.hasDeclared(info.On) {
+	known := func(id string) bool {
+		_, isVNFC := op.vnfc(id)
+		return isVNFC || op.steps.hasDeclared(id)
+	}
+	if info.On == "" || known(info.On) {
 		return nil
 	}
 	swapped := ""
-	if op.hasVNFC(info.Name) || op.steps.hasDeclared(info.Name) {
+	if known(info.Name) {
 		swapped = "; its name is such an id: name and On are swapped"
 	}
 	return fmt.Errorf("%w: On is %q, which is neither the id of a VNFC nor an id that the driver has declared by Operation.Declare%s", ErrProgramming, info.On, swapped)
-}
-
-// hasVNFC reports whether the VNF has a VNFC with this id, or the operation adds or removes one.
-func (op *Operation) hasVNFC(id string) bool {
-	for _, list := range [][]VNFC{op.VNFCs, op.Change.Added, op.Change.Removed, op.Change.Replaced} {
-		if slices.ContainsFunc(list, func(v VNFC) bool { return v.ID == id }) {
-			return true
-		}
-	}
-	return false
 }
 
 func (g *stepGuard) hasDeclared(id string) bool {
