@@ -15,6 +15,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/sshexec/sshotel"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 	"github.com/vnfkit/vnfkit/vnflcm/telemetry"
 )
 
@@ -72,6 +73,14 @@ func (m *measured) givenUp() func(string, error) {
 		return nil
 	}
 	return m.telemetry.NotificationGivenUp
+}
+
+// watch reports the delay of notifications.
+func (m *measured) watch(n *notify.Notifier) error {
+	if m.telemetry == nil {
+		return nil
+	}
+	return m.telemetry.WatchNotifications(n.Delay)
 }
 
 // serveMetrics answers Prometheus until ctx ends.

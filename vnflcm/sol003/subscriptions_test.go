@@ -562,6 +562,37 @@ func TestNotificationsAreGivenUp(t *testing.T) {
 	}
 }
 
+// TestDelayedNotifications checks that a notification counts as delayed after a failed attempt, until the subscriber accepts it.
+func TestDelayedNotifications(t *testing.T) {
+	t.Parallel()
+	var n *notify.Notifier
+	x := newVNFMWith(t, nil, sol003.Options{}, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
+		n = notify.New(m, notify.Options{Allow: outbound.AllowAny})
+		send(t, n)
+		options.Subscriptions = n
+		return m
+	})
+	nfvo := newSubscriber(t, nil)
+	x.subscribe("v1", `{"callbackUri":"`+nfvo.URL+`"}`)
+	if delay := n.Delay(); delay != 0 {
+		t.Errorf("before any change: %v", delay)
+	}
+	await := func(want bool) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); (n.Delay() > 0) != want; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("delayed %v, want %v", n.Delay(), want)
+			}
+		}
+	}
+	nfvo.setAnswer(func(*http.Request, object) int { return http.StatusServiceUnavailable })
+	x.running("v1")
+	await(true)
+	nfvo.setAnswer(func(*http.Request, object) int { return http.StatusNoContent })
+	nfvo.told(t, 4)
+	await(false)
+}
+
 // lockedBuffer is a buffer for a log.
 type lockedBuffer struct {
 	mu   sync.Mutex

@@ -47,10 +47,11 @@
 //	vnfkit.step.duration          s               vnfkit.phase, vnfkit.step, vnfkit.result        result is done or failed
 //	vnfkit.step.failures          {step}          vnfkit.wait.class                               by the reason
 //	vnfkit.notification.failures  {notification}                                                  not sent again
+//	vnfkit.notification.delay     s                                                               the oldest one that is sent again
 //	vnfkit.store.duration         s               vnfkit.store.method, error.type                 latency of the Store
 //
 // The gauges active, queue, suspected, certificates and unrenewed are read from the Store at each collection, and are the same in all processes
-// that share it: take their maximum. The other metrics are those of one process: add them up, and take the maximum of waiting.
+// that share it: take their maximum. The other metrics are those of one process: add them up, and take the maximum of waiting and delay.
 // No metric names a tenant, an instance or a VIM. docs/monitoring.md has rules for Prometheus.
 //
 // The days are the last limit that had passed when the certificates were last read, 365 (of authorities only), 60, 30, 14, 7, 3 or 1 before the

@@ -19,14 +19,14 @@ type instruments struct {
 	operations, steps, stores                          metric.Float64Histogram
 	takeovers, losses, failures, givenUp               metric.Int64Counter
 	active, queue, suspected, ending, unrenewed, known metric.Int64ObservableGauge
-	longest                                            metric.Float64ObservableGauge
+	longest, delay                                     metric.Float64ObservableGauge
 
 	waits waits
 	vims  vims
 }
 
 func newInstruments(meter metric.Meter) (*instruments, error) {
-	m, errs := &instruments{meter: meter}, [14]error{}
+	m, errs := &instruments{meter: meter}, [15]error{}
 	m.operations, errs[0] = meter.Float64Histogram("vnfkit.operation.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time from the start of an operation until it ended or failed temporarily"), metric.WithExplicitBucketBoundaries(1, 5, 10, 30, 60, 120, 300, 600, 1200, 3600))
 	m.steps, errs[1] = meter.Float64Histogram("vnfkit.step.duration", metric.WithUnit("s"),
@@ -55,6 +55,8 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		metric.WithDescription("VIMs whose credentials should have been renewed ten minutes ago"))
 	m.known, errs[13] = meter.Int64ObservableGauge("vnfkit.vim.count", metric.WithUnit("{vim}"),
 		metric.WithDescription("VIMs by the result of the last login, in the process that checks them"))
+	m.delay, errs[14] = meter.Float64ObservableGauge("vnfkit.notification.delay", metric.WithUnit("s"),
+		metric.WithDescription("Age of the oldest notification that this process sends again, because the subscriber has not accepted it"))
 	m.zero()
 	return m, errors.Join(errs[:]...)
 }
@@ -88,6 +90,15 @@ func (m *instruments) event(e vnflcm.Event) {
 // NotificationGivenUp counts a notification that is not sent again: it is for notify.Options.GivenUp.
 func (t *Telemetry) NotificationGivenUp(string, error) {
 	t.metrics.givenUp.Add(context.Background(), 1)
+}
+
+// WatchNotifications reports the age of the oldest delayed notification at each collection: delay is notify.Notifier.Delay.
+func (t *Telemetry) WatchNotifications(delay func() time.Duration) error {
+	_, err := t.metrics.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveFloat64(t.metrics.delay, delay().Seconds())
+		return nil
+	}, t.metrics.delay)
+	return err
 }
 
 // zero makes the series of the counters. A rate over the first value of a series needs a value before it.

@@ -46,6 +46,22 @@ func gauges(t *testing.T, reader *metric.ManualReader, name string) map[string]f
 	return got
 }
 
+// TestWatchNotifications reads the delay of notifications at each collection.
+func TestWatchNotifications(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	tel, err := telemetry.New(telemetry.Options{Metrics: metric.NewMeterProvider(metric.WithReader(reader))})
+	check(t, err)
+	delay := time.Minute
+	check(t, tel.WatchNotifications(func() time.Duration { return delay }))
+	for _, want := range []map[string]float64{{"": 60}, {}} {
+		if diff := cmp.Diff(want, gauges(t, reader, "vnfkit.notification.delay")); diff != "" {
+			t.Error(diff)
+		}
+		delay = 0
+	}
+}
+
 // TestWaits: the longest wait of each class counts, until its step, phase or process ends, or nothing was heard of it for a while.
 func TestWaits(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,7 @@ type Notifier struct {
 	client        *http.Client
 	changed       chan struct{} // has an item after the subscriptions have changed in this process
 	unreadable    atomic.Bool   // a subscription that cannot be read has been logged
+	delayed       delays
 }
 
 var _ sol003.Subscriptions = (*Notifier)(nil)

@@ -137,11 +137,13 @@ func (s *sender) deliver(ctx context.Context, c vnflcm.ChangeEntry) bool {
 		return true
 	}
 	warned := false
+	defer s.delayed.end(s.ID, c)
 	sending := retry.Policy{First: time.Second, Most: time.Minute, Within: max(s.GiveUpAfter-time.Since(c.Time), 1), If: mayPass}
 	err = sending.Do(ctx, func() error {
 		err := s.call(ctx, http.MethodPost, body)
 		if err != nil && !warned && ctx.Err() == nil && mayPass(err) {
 			warned = true
+			s.delayed.begin(s.ID, c)
 			log.WarnContext(ctx, "a notification will be sent again", "error", err)
 		}
 		return err
