@@ -177,9 +177,9 @@ func (m *Manager) DiagnoseAll(ctx context.Context) ([]Finding, error) {
 	return slices.CompactFunc(sortFindings(out), sameStray), errors.Join(err, errEntries)
 }
 
-// sameStray reports whether two findings are of one resource: one VIM may have several entries.
+// sameStray reports whether two findings are of one resource without a record: one VIM may have several entries.
 func sameStray(a, b Finding) bool {
-	return a.Kind == Stray && b.Kind == Stray && a.InstanceID == b.InstanceID && a.Resource == b.Resource && a.ID == b.ID
+	return a.Kind == b.Kind && (a.Kind == Stray || a.Kind == Kept) && a.InstanceID == b.InstanceID && a.Resource == b.Resource && a.ID == b.ID
 }
 
 // survey is what the records name.
@@ -231,37 +231,52 @@ func (m *Manager) strays(ctx context.Context, vim VimConnectionInfo, known *surv
 		text := newMasker(vim.secrets()).applyTo(causeOf(limited, err))
 		out = append(out, Finding{Kind: Unknown, VimID: vim.VimID, Resource: "vim", ID: vim.VimID, Detail: bounded.Text(text, maxText)})
 	}
+	owners := map[string]owner{} // one instance may have many marks
 	for _, mark := range marks {
 		if known.instances[mark.InstanceID] {
 			continue // Diagnose compares it with the record
 		}
-		detail, err := m.owner(ctx, mark.InstanceID)
-		if err != nil {
-			return out, err
+		o, read := owners[mark.InstanceID]
+		if !read {
+			if o, err = m.owner(ctx, mark.InstanceID); err != nil {
+				return out, err
+			}
+			owners[mark.InstanceID] = o
 		}
-		if detail != "" {
-			out = append(out, Finding{Kind: Stray, InstanceID: mark.InstanceID, VimID: vim.VimID, Resource: mark.Resource, ID: mark.ID, Name: mark.Name, Detail: detail})
+		if o.ownsNothing == "" {
+			continue
 		}
+		found := Finding{Kind: Stray, InstanceID: mark.InstanceID, VimID: vim.VimID, Resource: mark.Resource, ID: mark.ID, Name: mark.Name, Detail: o.ownsNothing}
+		if mark.Kept && !o.givenUp {
+			found.Kind, found.Detail = Kept, found.Detail+"; terminating leaves it, with its data"
+		}
+		out = append(out, found)
 	}
 	return out, nil
 }
 
-// owner says why an instance owns nothing, "" if the instance may have resources now.
-func (m *Manager) owner(ctx context.Context, instanceID string) (string, error) {
+// owner is the VNF instance that a mark or an entry names.
+type owner struct {
+	ownsNothing string // why it owns nothing; "": it may have resources now
+	givenUp     bool
+}
+
+// owner reads what is known of an instance.
+func (m *Manager) owner(ctx context.Context, instanceID string) (owner, error) {
 	inst, _, err := m.instance(ctx, instanceID)
 	var left abandonedRecord
 	switch {
 	case err == nil && inst.Instance.InstantiationState != Instantiated && inst.Holder == "":
-		return "the VNF instance is not instantiated", nil
+		return owner{ownsNothing: "the VNF instance is not instantiated"}, nil
 	case err == nil, errors.Is(err, ErrUnreadable):
-		return "", nil
+		return owner{}, nil
 	case !errors.Is(err, ErrNotFound):
-		return "", err
+		return owner{}, err
 	}
 	if _, err := m.records.Get(ctx, kindAbandoned, instanceID, &left); err == nil {
-		return "the VNF instance was given up at " + left.Time.UTC().Format(time.RFC3339), nil
+		return owner{"the VNF instance was given up at " + left.Time.UTC().Format(time.RFC3339), true}, nil
 	}
-	return "this VNFM has no such VNF instance", nil
+	return owner{ownsNothing: "this VNFM has no such VNF instance"}, nil
 }
 
 // strayEntries returns the entries of clusters whose VNF does not exist. With a registry of the caller there are none.
@@ -274,12 +289,12 @@ func (m *Manager) strayEntries(ctx context.Context, known *survey) (out []Findin
 		if vim.Cluster == "" || known.instances[vim.Cluster] {
 			continue
 		}
-		detail, err := m.owner(ctx, vim.Cluster)
+		o, err := m.owner(ctx, vim.Cluster)
 		if err != nil {
 			return out, err
 		}
-		if detail != "" {
-			out = append(out, Finding{Kind: Stray, InstanceID: vim.Cluster, VimID: vim.VimID, Resource: "vim", ID: vim.VimID, Name: vim.Name, Detail: detail})
+		if o.ownsNothing != "" {
+			out = append(out, Finding{Kind: Stray, InstanceID: vim.Cluster, VimID: vim.VimID, Resource: "vim", ID: vim.VimID, Name: vim.Name, Detail: o.ownsNothing})
 		}
 	}
 	return out, err

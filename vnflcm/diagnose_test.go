@@ -32,7 +32,7 @@ func (c *markingCloud) Marked(context.Context, vnflcm.VimConnectionInfo) (marks 
 	defer c.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(c.machines)) {
 		for _, v := range c.machines[id] {
-			marks = append(marks, vnflcm.Mark{InstanceID: id, Resource: "machine", ID: v.ResourceID, Name: v.Name})
+			marks = append(marks, vnflcm.Mark{InstanceID: id, Resource: "machine", ID: v.ResourceID, Name: v.Name, Kept: v.Name == "kept" || v.Name == "worker-1"})
 		}
 	}
 	return marks, c.fault
@@ -154,7 +154,7 @@ func TestDiagnoseAll(t *testing.T) {
 	must(t, err)
 	r.Body = []byte("damaged")
 	must(t, x.cfg.Store.Apply(t.Context(), store.Batch{Put: []store.Record{r}}))
-	infra.machines["foreign"] = []vnflcm.VNFC{{ID: "f", ResourceID: "vm-f"}}
+	infra.machines["foreign"] = []vnflcm.VNFC{{ID: "f", ResourceID: "vm-f"}, {ID: "k", ResourceID: "vm-k", Name: "kept"}}
 
 	list, err := x.DiagnoseAll(t.Context())
 	of := map[string][]string{}
@@ -165,7 +165,7 @@ func TestDiagnoseAll(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{
 		damaged:   {"unknown instance " + damaged},
 		givenUp:   {"stray machine vm-master-0-0", "stray machine vm-worker-0-0", "stray machine vm-worker-1-0", "stray vim k8s-" + givenUp},
-		"foreign": {"stray machine vm-f"},
+		"foreign": {"kept machine vm-k", "stray machine vm-f"},
 	}, of); diff != "" {
 		t.Errorf("%s\n%+v", diff, list)
 	}

@@ -14,6 +14,7 @@ type FindingKind string
 const (
 	Missing FindingKind = "missing" // the record has the resource, and it does not exist
 	Stray   FindingKind = "stray"   // the resource exists with the mark of the driver, and no record has it
+	Kept    FindingKind = "kept"    // terminating has left the resource on purpose, such as a claim of a volume with data
 	Differs FindingKind = "differs" // the resource exists, and is not as the record has it
 	Unknown FindingKind = "unknown" // the answer of a peer is missing, or a record cannot be read
 	Busy    FindingKind = "busy"    // an operation has the instance locked: other findings may be its work
@@ -52,6 +53,7 @@ type Mark struct {
 	InstanceID string // that the mark names
 	Resource   string // as in Finding
 	ID, Name   string
+	Kept       bool // terminating leaves the resource on purpose
 }
 
 // Differences compares the VNFCs, virtual links and storages of a record with those that exist now.

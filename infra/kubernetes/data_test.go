@@ -124,12 +124,14 @@ func TestTerminateLeavesData(t *testing.T) {
 	helms := []func(*kubernetes.Config){helmVersions["Helm 3"], helmVersions["Helm 4"]}
 	for name, c := range map[string]struct {
 		kind, params, terminate string
-		left                    []string
+		left, marked            []string
 	}{
-		"chart":                 {kubernetes.VimTypeV1, databaseByChart, `{}`, []string{"ConfigMap data/precious", "Namespace data", "PersistentVolumeClaim data/disk", "PersistentVolumeClaim data/hooked"}},
-		"chart, delete_pvc":     {kubernetes.VimTypeV1, databaseByChart, `{"delete_pvc": true}`, []string{"ConfigMap data/precious", "Namespace data"}},
-		"manifests":             {kubernetes.VimTypeV2, databaseByManifest, `{}`, []string{"ConfigMap data/precious", "Namespace data", "PersistentVolumeClaim data/disk"}},
-		"manifests, delete_pvc": {kubernetes.VimTypeV2, databaseByManifest, `{"delete_pvc": true}`, []string{"ConfigMap data/precious", "Namespace data"}},
+		"chart":             {kubernetes.VimTypeV1, databaseByChart, `{}`, []string{"ConfigMap data/precious", "Namespace data", "PersistentVolumeClaim data/disk", "PersistentVolumeClaim data/hooked"}, []string{"stray object Namespace data"}},
+		"chart, delete_pvc": {kubernetes.VimTypeV1, databaseByChart, `{"delete_pvc": true}`, []string{"ConfigMap data/precious", "Namespace data"}, []string{"stray object Namespace data"}},
+		"manifests": {kubernetes.VimTypeV2, databaseByManifest, `{}`, []string{"ConfigMap data/precious", "Namespace data", "PersistentVolumeClaim data/disk"},
+			[]string{"kept object Namespace data", "kept object PersistentVolumeClaim data/disk", "stray object ConfigMap data/precious"}},
+		"manifests, delete_pvc": {kubernetes.VimTypeV2, databaseByManifest, `{"delete_pvc": true}`, []string{"ConfigMap data/precious", "Namespace data"},
+			[]string{"stray object ConfigMap data/precious", "stray object Namespace data"}},
 	} {
 		for i, helm := range helms {
 			t.Run(fmt.Sprint(name, " ", i), func(t *testing.T) {
@@ -149,6 +151,10 @@ func TestTerminateLeavesData(t *testing.T) {
 				}
 				if left := l.objects("data", "deployments", "statefulsets", "pods", "services"); len(left) > 0 {
 					t.Errorf("left: %v", left)
+				}
+				list, err := l.DiagnoseAll(t.Context())
+				if diff := cmp.Diff(c.marked, findings(t, list, err)); diff != "" {
+					t.Error(diff)
 				}
 			})
 		}

@@ -87,8 +87,8 @@ func podsByVDU(list []vnflcm.VNFC) map[string]int {
 	return out
 }
 
-// Marked implements vnflcm.MarkReader: releases, and objects of the usual kinds that manifests have made, by their label. Claims of volumes
-// that terminating has left are among them.
+// Marked implements vnflcm.MarkReader: releases, and objects of the usual kinds that manifests have made, by their label. Claims of volumes,
+// which terminating leaves with their namespaces, are marked as kept.
 func (d *Driver) Marked(ctx context.Context, vim vnflcm.VimConnectionInfo) ([]vnflcm.Mark, error) {
 	cluster, err := kubeaccess.Open(ctx, vim, kubeaccess.Options{SSH: d.cfg.SSH, Dial: d.cfg.Dial, Allow: d.cfg.Allow, Cluster: d.cfg.Cluster})
 	if err != nil {
@@ -98,11 +98,18 @@ func (d *Driver) Marked(ctx context.Context, vim vnflcm.VimConnectionInfo) ([]vn
 	list, err := objects.New(cluster).Marked(ctx)
 	var marks []vnflcm.Mark
 	for _, m := range list {
-		mark := vnflcm.Mark{InstanceID: m.Instance, Resource: "object", ID: m.Ref.String(), Name: m.Ref.Name}
+		mark := vnflcm.Mark{InstanceID: m.Instance, Resource: "object", ID: m.Ref.String(), Name: m.Ref.Name, Kept: m.Ref.IsClaim() || hasClaim(m, list)}
 		if m.Release != "" {
 			mark.Resource, mark.ID, mark.Name = "release", m.Release, m.Release
 		}
 		marks = append(marks, mark)
 	}
 	return slices.CompactFunc(marks, func(a, b vnflcm.Mark) bool { return a == b }), err
+}
+
+// hasClaim reports whether an object is a namespace with a claim of the same VNF instance: terminating leaves both.
+func hasClaim(m objects.Marked, list []objects.Marked) bool {
+	return m.Ref.Kind == "Namespace" && slices.ContainsFunc(list, func(other objects.Marked) bool {
+		return other.Ref.IsClaim() && other.Instance == m.Instance && other.Ref.Namespace == m.Ref.Name
+	})
 }

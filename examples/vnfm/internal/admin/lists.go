@@ -115,7 +115,7 @@ func (v *VNFM) diagnose(ctx context.Context, words []string) error {
 		return err
 	}
 	// What must be looked at stands before what may pass.
-	order := []vnflcm.FindingKind{vnflcm.Missing, vnflcm.Differs, vnflcm.Stray, vnflcm.Unknown, vnflcm.Busy}
+	order := []vnflcm.FindingKind{vnflcm.Missing, vnflcm.Differs, vnflcm.Stray, vnflcm.Unknown, vnflcm.Busy, vnflcm.Kept}
 	slices.SortStableFunc(list, func(a, b vnflcm.Finding) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	return show(v, list, []string{"finding", "resource", "name", "id", "VNF instance", "VIM", "detail"}, func(f vnflcm.Finding) []string {
 		return []string{string(f.Kind), f.Resource, f.Name, f.ID, f.InstanceID, f.VimID, f.Detail}
