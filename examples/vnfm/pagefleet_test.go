@@ -120,6 +120,7 @@ type fleet struct {
 	t      *testing.T
 	pages  *pages
 	server *httptest.Server
+	db     store.Store
 	fault  string
 }
 
@@ -131,7 +132,8 @@ func newFleet(t *testing.T, fault string, members ...member) *fleet {
 	t.Helper()
 	packages, err := onboarding.New(t.TempDir(), onboarding.Options{Further: vnflcm.DirPackages(samples.Package("k8s-cluster")), Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: packages,
+	db := store.NewMemory()
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: db, Key: bytes.Repeat([]byte{1}, 32), Packages: packages,
 		KnownVIMs: vnflcm.VimConnections{{VimID: "sandbox", VimType: "sandbox"}}, Infra: map[string]vnflcm.InfraDriver{"sandbox": new(fakeCloud)},
 		Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": fakeSetup{fault: fault}}, Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
@@ -143,7 +145,7 @@ func newFleet(t *testing.T, fault string, members ...member) *fleet {
 	must(t, err)
 	api, err := sol003.NewHandler(m, options)
 	must(t, err)
-	f := &fleet{Manager: m, t: t, pages: &pages{manager: m, packages: packages, senders: senders}, fault: fault}
+	f := &fleet{Manager: m, t: t, pages: &pages{manager: m, packages: packages, senders: senders}, db: db, fault: fault}
 	mux := http.NewServeMux()
 	for pattern, page := range f.pages.resources() {
 		mux.Handle(pattern, page)

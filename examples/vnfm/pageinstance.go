@@ -35,6 +35,7 @@ type instanceView struct {
 	Open         []operationView           // that runs, or has failed and keeps the instance locked
 	Ended        []operationView
 	Pages        []link
+	Unreadable   string // operations that cannot be read
 }
 
 // Busy reports whether an operation is running.
@@ -126,9 +127,12 @@ func (p *pages) addCertificates(ctx context.Context, v *instanceView) error {
 
 // addOperations adds to the page a part of the operations, the newest first.
 func (p *pages) addOperations(r *http.Request, v *instanceView) error {
-	list, err := p.operationsOf(r.Context(), v.ID)
+	list, faults, err := p.operationsOf(r.Context(), v.ID)
 	if err != nil {
 		return err
+	}
+	if faults != nil {
+		v.Unreadable = firstOf(faults.Error(), 2000)
 	}
 	last := row{Instantiation: v.InstantiationState}
 	if len(list) > 0 {
@@ -161,12 +165,15 @@ func (p *pages) addOperations(r *http.Request, v *instanceView) error {
 	return nil
 }
 
-// operationsOf lists all operations of an instance, the newest first. The Manager lists the oldest first.
-func (p *pages) operationsOf(ctx context.Context, instanceID string) (list []*lastOperation, err error) {
+// operationsOf lists all operations of an instance, the newest first. The Manager lists the oldest first. faults names records that cannot
+// be read.
+func (p *pages) operationsOf(ctx context.Context, instanceID string) (list []*lastOperation, faults, err error) {
 	for after := ""; ; {
 		page, err := p.manager.Operations(ctx, vnflcm.OperationQuery{InstanceID: instanceID, After: after, Limit: feedPart})
-		if err != nil {
-			return nil, err
+		if errors.Is(err, vnflcm.ErrUnreadable) {
+			faults = errors.Join(faults, err)
+		} else if err != nil {
+			return nil, nil, err
 		}
 		for _, operation := range page.Items {
 			list = append(list, lastOf(operation))
@@ -176,7 +183,7 @@ func (p *pages) operationsOf(ctx context.Context, instanceID string) (list []*la
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *lastOperation) int { return b.Start.Compare(a.Start) })
-	return list, nil
+	return list, faults, nil
 }
 
 func (p *pages) operationView(r *http.Request, operation *vnflcm.VnfLcmOpOcc) (operationView, error) {
@@ -203,6 +210,9 @@ func (p *pages) changedBy(ctx context.Context, operation *vnflcm.VnfLcmOpOcc) (o
 		return nil, nil
 	}
 	history, err := p.manager.History(ctx, operation.ID)
+	if errors.Is(err, vnflcm.ErrUnreadable) {
+		err = nil // without the history the machines are named by their ids
+	}
 	names := map[string]string{}
 	for _, step := range history {
 		names[step.On] = cmp.Or(step.Host, names[step.On])

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
 var (
@@ -44,6 +45,34 @@ func TestInstancePage(t *testing.T) {
 		}
 		if strings.Contains(page, "<dt>tenant</dt>") || !strings.Contains(f.get("/instances/"+instance.ID, ""), "<dt>tenant</dt><dd>north</dd>") {
 			t.Errorf("only the operator sees the tenant:\n%s", page)
+		}
+	}
+}
+
+// TestPagesWithDamage checks that a damaged record of an operation or of certificates hides neither the list nor the instance.
+func TestPagesWithDamage(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "out of quota", member{"works", fateWorks}, member{"fails", fateFails})
+	for _, instance := range f.all() {
+		list, err := f.db.List(t.Context(), store.Query{Kind: "operation", Instance: instance.ID})
+		must(t, err)
+		if instance.VnfInstanceName == "works" {
+			_, err := f.Certificates(t.Context(), instance.ID)
+			must(t, err)
+			certificates, err := f.db.Get(t.Context(), "certificates", instance.ID)
+			must(t, err)
+			list = append(list, certificates)
+		}
+		for i := range list {
+			list[i].Body = []byte("damaged")
+		}
+		must(t, f.db.Apply(t.Context(), store.Batch{Put: list}))
+		for path, want := range map[string]string{"/": instance.VnfInstanceName, "/instances/" + instance.ID: "cannot be read: operation " + list[0].ID + ": "} {
+			for _, tenant := range []string{"", "north"} {
+				if page := html.UnescapeString(f.get(path, tenant)); !strings.Contains(page, want) {
+					t.Errorf("%s of %s for %q: no %q in\n%s", path, instance.VnfInstanceName, tenant, want, page)
+				}
+			}
 		}
 	}
 }

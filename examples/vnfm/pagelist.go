@@ -276,5 +276,8 @@ func (p *pages) addStopped(ctx context.Context, v *listView, tenant string) erro
 			v.Hidden = true
 		}
 	}
+	if errors.Is(err, vnflcm.ErrUnreadable) {
+		return nil // the faults of the list name the records
+	}
 	return err
 }
