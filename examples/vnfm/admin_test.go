@@ -156,6 +156,8 @@ func TestAdminRefuses(t *testing.T) {
 		{2, "a command is missing", nil},
 		{2, `unknown command "frob"`, []string{"frob"}},
 		{2, "vnfm admin kubeconfig ID", []string{"kubeconfig"}},
+		{2, "is empty: the command is: vnfm admin kubeconfig ID", []string{"kubeconfig", ""}},
+		{2, "is empty: the command is: vnfm admin ssh ID", []string{"ssh", "x", "", "--", "reboot"}},
 		{2, "vnfm admin forget KIND ID", []string{"forget", "instance"}},
 		{2, "vnfm admin instances", []string{"instances", "x"}},
 		{2, "-yes has no effect with instances", []string{"instances", "-yes"}},

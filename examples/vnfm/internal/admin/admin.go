@@ -73,6 +73,8 @@ func Check(words []string, o Options) error {
 	switch {
 	case len(rest) < c.least, c.most >= 0 && len(rest) > c.most:
 		return cli.Wrong("the command is: %s", strings.TrimSpace("vnfm admin "+name+" "+c.words))
+	case slices.Contains(rest[:min(len(rest), 2)], ""):
+		return cli.Wrong("an id or name is empty: the command is: %s", strings.TrimSpace("vnfm admin "+name+" "+c.words))
 	case o.Yes && !c.yes:
 		return cli.Wrong("-yes has no effect with %s", name)
 	case o.JSON && !c.json:
