@@ -249,7 +249,7 @@ func (c *config) check() error {
 		wrong(true, "maintenance", err.Error())
 	}
 	if err := c.Retention.times().Check(); err != nil {
-		wrong(true, "retention", "operations and failures must be times such as 2160h, and failures not less than operations")
+		wrong(true, "retention", "operations and failures must be times such as 90d or 2160h, and failures not less than operations")
 	}
 	wrong(!c.onSandbox && len(c.Sandbox.VIMs)+len(c.Sandbox.Floating)+len(c.Sandbox.Ansible) > 0, "sandbox", "needs the flag -sandbox")
 	for _, id := range slices.Sorted(maps.Keys(c.Sandbox.VIMs)) {

@@ -69,8 +69,10 @@ func TestConfig(t *testing.T) {
 		"many": {"listen: x\ntls: {certificate: c, clients: {CN=a: ''}}\ntokens: {issuer: i}\nvims: [{id: a}]", nil, []string{
 			"packages: ", "data: ", "listen: must be", "tls: needs both certificate and key", "tls: needs both client_ca and clients", "tokens: needs key_set", "vims[0]: needs id and type"}},
 		"retention":       {"packages: p\ndata: d\nretention: {operations: 2160h, failures: 8760h}", nil, nil},
-		"no retention":    {"packages: p\ndata: d\nretention: {operations: 2160h, failures: 1h}", nil, []string{"retention: operations and failures must be times such as 2160h"}},
-		"retention of":    {"packages: p\ndata: d\nretention: {operations: 90d}", nil, []string{"90d"}},
+		"no retention":    {"packages: p\ndata: d\nretention: {operations: 2160h, failures: 1h}", nil, []string{"retention: operations and failures must be times such as 90d or 2160h"}},
+		"retention, days": {"packages: p\ndata: d\nretention: {operations: 90d, failures: 365d}", nil, nil},
+		"few days":        {"packages: p\ndata: d\nretention: {operations: 90d, failures: 89d}", nil, []string{"failures not less than operations"}},
+		"retention of":    {"packages: p\ndata: d\nretention: {operations: 90x}", nil, []string{"line 3", "90x"}},
 		"Helm":            {"packages: p\ndata: d\nhelm: cli", nil, nil},
 		"Helm of whom":    {"packages: p\ndata: d\nhelm: me", nil, []string{"helm: must be auto, cli or sdk"}},
 		"Helm of sandbox": {"helm: cli", []string{"-sandbox"}, []string{"helm: cli needs the program helm on machines"}},

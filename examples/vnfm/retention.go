@@ -2,19 +2,41 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // retentionConfig is how long operations are kept after their end.
 type retentionConfig struct {
-	Operations time.Duration `yaml:"operations"` // COMPLETED, and changes of the feed; 0: for ever
-	Failures   time.Duration `yaml:"failures"`   // FAILED and ROLLED_BACK; 0: for ever
+	Operations period `yaml:"operations"` // COMPLETED, and changes of the feed; 0: for ever
+	Failures   period `yaml:"failures"`   // FAILED and ROLLED_BACK; 0: for ever
 }
 
 func (c retentionConfig) times() vnflcm.Retention {
-	return vnflcm.Retention{Completed: c.Operations, Failed: c.Failures}
+	return vnflcm.Retention{Completed: time.Duration(c.Operations), Failed: time.Duration(c.Failures)}
+}
+
+// period is a time in the file: a number of days, such as 90d, or a duration, such as 2160h.
+type period time.Duration
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (p *period) UnmarshalYAML(node *yaml.Node) error {
+	if days, isDays := strings.CutSuffix(node.Value, "d"); isDays {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			*p = period(time.Duration(n) * 24 * time.Hour)
+			return nil
+		}
+	}
+	if err := node.Decode((*time.Duration)(p)); err != nil {
+		return fmt.Errorf("line %d: %q is no time such as 90d or 2160h", node.Line, node.Value)
+	}
+	return nil
 }
 
 // purgeEvery is how often a VNFM with a retention purges.
