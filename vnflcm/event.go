@@ -29,7 +29,8 @@ const (
 	CertificatesEnd EventKind = "certificates-end"
 )
 
-// WaitClass is the kind of reason for which a step waits or has failed. An error of a driver has one by a method WaitClass() WaitClass.
+// WaitClass is the kind of reason for which a step waits or has failed. An error of a driver has one by a method WaitClass() WaitClass;
+// metrics count other values than these as WaitOther.
 type WaitClass = retry.Class
 
 // The classes of reasons.

@@ -82,7 +82,7 @@ func (m *instruments) event(e vnflcm.Event) {
 		result := map[vnflcm.EventKind]string{vnflcm.StepDone: "done", vnflcm.StepFailed: "failed"}[e.Kind]
 		m.steps.Record(ctx, e.Duration.Seconds(), metric.WithAttributes(keyPhase.String(e.Phase), keyStep.String(e.Name), keyResult.String(result)))
 		if e.Kind == vnflcm.StepFailed {
-			m.failures.Add(ctx, 1, metric.WithAttributes(keyClass.String(string(e.Class))))
+			m.failures.Add(ctx, 1, metric.WithAttributes(keyClass.String(string(classOf(e)))))
 		}
 	}
 }

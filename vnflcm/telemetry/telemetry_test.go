@@ -265,6 +265,7 @@ func TestCounters(t *testing.T) {
 		config.Observe(vnflcm.Event{Kind: kind, Operation: vnflcm.OpHeal})
 	}
 	config.Observe(vnflcm.Event{Kind: vnflcm.StepFailed, Class: vnflcm.WaitQuota})
+	config.Observe(vnflcm.Event{Kind: vnflcm.StepFailed, Class: "invented by a driver"})
 	tel.NotificationGivenUp("subscription", errors.New("refused"))
 	var all metricdata.ResourceMetrics
 	check(t, reader.Collect(t.Context(), &all))
@@ -278,7 +279,7 @@ func TestCounters(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int64{"vnfkit.operation.takeovers HEAL": 2, "vnfkit.operation.losses HEAL": 1, "vnfkit.step.failures quota": 1, "vnfkit.notification.failures ": 1}
+	want := map[string]int64{"vnfkit.operation.takeovers HEAL": 2, "vnfkit.operation.losses HEAL": 1, "vnfkit.step.failures quota": 1, "vnfkit.step.failures other": 1, "vnfkit.notification.failures ": 1}
 	if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(seen, vnflcm.OperationLost) {
 		t.Errorf("%v\n%s", seen, diff)
 	}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,14 @@ var kinds = []vnflcm.LcmOperation{vnflcm.OpInstantiate, vnflcm.OpScale, vnflcm.O
 // classes are the classes of waits and failures.
 var classes = []vnflcm.WaitClass{vnflcm.WaitHostUnreachable, vnflcm.WaitHostCredentials, vnflcm.WaitVIMUnreachable, vnflcm.WaitVIMCredentials,
 	vnflcm.WaitUnreachable, vnflcm.WaitQuota, vnflcm.WaitGrant, vnflcm.WaitLock, vnflcm.WaitNotReady, vnflcm.WaitOther}
+
+// classOf returns the class of an event. A class that a driver has invented counts as other: labels are few, and no wait is left out.
+func classOf(e vnflcm.Event) vnflcm.WaitClass {
+	if slices.Contains(classes, e.Class) {
+		return e.Class
+	}
+	return vnflcm.WaitOther
+}
 
 // forget is the time after the last report of a wait from which on the wait has ended. The reports come at intervals of up to 5 minutes.
 const forget = 6 * time.Minute
@@ -42,7 +51,7 @@ func (w *waits) event(e vnflcm.Event) {
 		if w.open == nil {
 			w.open = map[waitKey]wait{}
 		}
-		w.open[key] = wait{e.Class, e.Since, e.Time}
+		w.open[key] = wait{classOf(e), e.Since, e.Time}
 	case vnflcm.StepDone, vnflcm.StepFailed:
 		delete(w.open, key)
 	case vnflcm.OperationChanged, vnflcm.OperationLost, vnflcm.PhaseDone:
