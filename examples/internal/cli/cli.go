@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 )
 
 // Exit codes of the examples.
@@ -151,6 +152,16 @@ func code(ctx context.Context, name string, err error, out io.Writer) int {
 		_, _ = fmt.Fprintf(out, "%s: interrupted\n", name)
 		return Interrupted
 	}
-	_, _ = fmt.Fprintf(out, "%s: %v\n", name, err)
+	_, _ = fmt.Fprintf(out, "%s: %s\n", name, harmless(err.Error()))
 	return Failed
+}
+
+// harmless replaces the characters of a text that control a terminal: errors quote what machines have said.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

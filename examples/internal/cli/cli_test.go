@@ -80,6 +80,7 @@ func TestCode(t *testing.T) {
 		says string
 	}{
 		"failed":                 {t.Context(), errors.New("no cloud"), Failed, "toy: no cloud\n"},
+		"hostile":                {t.Context(), errors.New("two\nlines\t\x1b[2J\u202e\u009b é"), Failed, "toy: two\nlines\t\ufffd[2J\ufffd\ufffd é\n"},
 		"interrupted":            {interrupted, fmt.Errorf("waiting: %w", context.Canceled), Interrupted, "toy: interrupted\n"},
 		"failed when cancelled":  {interrupted, errors.New("no cloud"), Failed, "toy: no cloud\n"},
 		"signal":                 {signalled, context.Cause(signalled), Interrupted, "toy: interrupted\n"},
