@@ -328,10 +328,10 @@ func (d *cluster) Configure(properties vnflcm.Params) (vnflcm.MaintainVnfRequest
 // Maintain renews the certificates of the machines one after the other. What has begun on a machine is finished also after a graceful cancel.
 func (d *cluster) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	for _, v := range op.VNFCs {
-		certificate := "certificate " + v.ID
-		err := d.step(ctx, op, "renew", v.ID, func() bool { return d.nodes[op.InstanceID][certificate] == "renewed" }, func() { d.nodes[op.InstanceID][certificate] = "renewed" })
+		renewed, used := "certificate "+v.ID, "certificate in use "+v.ID
+		err := d.step(ctx, op, "renew", v.ID, func() bool { return d.nodes[op.InstanceID][renewed] == "yes" }, func() { d.nodes[op.InstanceID][renewed] = "yes" })
 		if err == nil {
-			err = d.step(vnflcm.Finish(ctx), op, "use", v.ID, func() bool { return false }, func() {})
+			err = d.step(vnflcm.Finish(ctx), op, "use", v.ID, func() bool { return d.nodes[op.InstanceID][used] == "yes" }, func() { d.nodes[op.InstanceID][used] = "yes" })
 		}
 		if err != nil {
 			return err
