@@ -66,7 +66,9 @@ type driver struct {
 }
 
 func (d *driver) of(instance string) []machine {
-	return slices.DeleteFunc(d.list(), func(m machine) bool { return m.instance != instance })
+	list := slices.DeleteFunc(d.list(), func(m machine) bool { return m.instance != instance })
+	slices.SortFunc(list, func(a, b machine) int { return strings.Compare(a.vnfc, b.vnfc) })
+	return list
 }
 
 func (d *driver) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
@@ -179,7 +181,9 @@ func (d *driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	for _, v := range removed {
 		err := d.step(ctx, op, "delete", v.ID, func() error {
-			return d.remove(func(m machine) bool { return m.vnfc == v.ID })
+			return d.remove(func(m machine) bool {
+				return m.vnfc == v.ID || d.bug == "removes by number" && number(m.vnfc) == number(v.ID)
+			})
 		})
 		if err != nil {
 			return err
@@ -187,6 +191,9 @@ func (d *driver) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	return nil
 }
+
+// number is the end of the id of a VNFC, which the VNFCs of several VNFs have.
+func number(vnfc string) string { return vnfc[strings.LastIndex(vnfc, "-")+1:] }
 
 func (d *driver) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	targets := op.Change.Replaced

@@ -12,32 +12,33 @@ type operation struct {
 	name string
 	// before are the operations that come before it in the tests that begin with this one.
 	before []string
+	grows  bool // the operation adds VNFCs
 	begin  func(l *lab, m *vnflcm.Manager, id string) (opID string, err error)
 }
 
 // operations are all operations, in the order of a life.
 var operations = []operation{
-	{"instantiate", nil, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"instantiate", nil, true, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		r := l.s.Request
 		r.VimConnectionInfo = vnflcm.VimConnections{{VimID: l.w.VIM.VimID}}
 		return m.Instantiate(l.t.Context(), id, r)
 	}},
-	{"scale out", []string{"instantiate"}, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"scale out", []string{"instantiate"}, true, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Scale(l.t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: l.s.Aspect})
 	}},
-	{"heal one", []string{"instantiate"}, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"heal one", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.of(id)[0].ID}})
 	}},
-	{"scale in", []string{"instantiate", "scale out"}, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"scale in", []string{"instantiate", "scale out"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Scale(l.t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: l.s.Aspect})
 	}},
-	{"heal all", []string{"instantiate"}, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"heal all", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{})
 	}},
-	{"change connectivity", []string{"instantiate"}, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"change connectivity", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.ChangeExtConn(l.t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: l.s.Links})
 	}},
-	{"terminate", []string{"instantiate"}, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+	{"terminate", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Terminate(l.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}},
 }

@@ -14,7 +14,8 @@ var checks = []struct {
 
 // Run runs the tests:
 //
-//   - life: two VNFs side by side are instantiated, scaled, healed, connected to other links and terminated.
+//   - life: two VNFs are instantiated and scaled out side by side; one is healed, scaled in, connected to other links and terminated, then
+//     the other is terminated.
 //   - repetition: each method runs twice, the second time without the journal of the first, and changes nothing then.
 //   - death: the process dies before and after each step, with and without its journal, and before each change of the VIM. The next process
 //     must reach the end of an undisturbed run.

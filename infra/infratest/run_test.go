@@ -97,6 +97,7 @@ func TestBugs(t *testing.T) {
 		"Heal replaces all":              {"life", "has another machine, and the operation is not for it"},
 		"Heal changes ids":               {"life", "as replaced, reported no VNFC with this id"},
 		"a change of links replaces":     {"life", "change connectivity: the VNFC"},
+		"removes by number":              {"life", "scale in: the machines of the VIM (+) are not the foreign ones"},
 		"removes machines of others":     {"life", "the machines of the VIM (+) are not the foreign ones"},
 		"leaves a machine":               {"life", "announced the removal of everything, reported"},
 		"leaves volumes":                 {"life", "terminate: the VIM is not as before the VNFs"},
