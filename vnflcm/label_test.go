@@ -82,6 +82,9 @@ func TestOneNameForAMachine(t *testing.T) {
 			if e.Name == "join" && e.On == id {
 				see("event", e.Host)
 			}
+			if e.Name == "join" && e.On == id && e.Kind == vnflcm.StepFailed {
+				see("message of the event", e.Message)
+			}
 		}
 		cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if s.Name != "join" || s.On != id {
@@ -102,6 +105,7 @@ func TestOneNameForAMachine(t *testing.T) {
 	see("error", err.Error())
 	see("document", occ.Error.Detail)
 	see("step", occ.Error.Steps[0].Host)
+	see("message of the step", occ.Error.Steps[0].Message)
 	history, err := x.History(t.Context(), occ.ID)
 	must(t, err)
 	for _, p := range history {
@@ -118,7 +122,8 @@ func TestOneNameForAMachine(t *testing.T) {
 		}
 	}
 	want := []string{"document: instantiate_end: join on LABEL (worker-0): connection refused", "error: instantiate_end: join on LABEL (worker-0): connection refused",
-		"event: LABEL", "history: LABEL", "log: LABEL", "progress: LABEL", "step: LABEL"}
+		"event: LABEL", "history: LABEL", "log: LABEL", "message of the event: connection refused", "message of the step: connection refused",
+		"progress: LABEL", "step: LABEL"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(names))); diff != "" {
 		t.Error(diff)
 	}

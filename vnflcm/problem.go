@@ -153,7 +153,7 @@ func collectProblem(err error, p *ProblemDetails) {
 }
 
 func stepFailures(e *StepError) []StepFailure {
-	f := StepFailure{Phase: e.Phase, Step: e.Name, On: e.On, Host: e.Host, Message: e.Err.Error()}
+	f := StepFailure{Phase: e.Phase, Step: e.Name, On: e.On, Host: e.Host, Message: e.withoutMachine(e.Err.Error())}
 	if c, ok := errors.AsType[CommandFailure](e.Err); ok {
 		f.Host, f.Command, f.ExitCode, f.Stderr = c.CommandFailure()
 	}

@@ -68,12 +68,12 @@ func (e *StepError) Error() string {
 
 func (e *StepError) machine() string { return cmp.Or(e.Machine, e.On) }
 
-// withoutMachine removes the short name of the machine, with which errors of its connection begin.
-func (e *StepError) withoutMachine(reason string) string {
-	if e.Host == "" {
+// withoutMachine removes the short name of the machine, with which errors of its connection begin, from a text that stands beside Host.
+func (i StepInfo) withoutMachine(reason string) string {
+	if i.Host == "" {
 		return reason
 	}
-	return strings.TrimPrefix(reason, e.Host+": ")
+	return strings.TrimPrefix(reason, i.Host+": ")
 }
 
 func (e *StepError) Unwrap() error { return e.Err }
@@ -173,7 +173,7 @@ func (op *Operation) perform(ctx context.Context, info StepInfo, do func(context
 	end()
 	e := Event{Kind: StepDone, StepInfo: info, Duration: time.Since(start)}
 	if err != nil {
-		e.Kind, e.Message, e.Class = StepFailed, op.mask.applyTo(err), cmp.Or(retry.ClassOf(err), WaitOther)
+		e.Kind, e.Message, e.Class = StepFailed, info.withoutMachine(op.mask.applyTo(err)), cmp.Or(retry.ClassOf(err), WaitOther)
 		failed := op.performed(info, start)
 		failed.Failed, failed.Code = true, codeOf(err)
 		op.steps.performed.add(failed)
