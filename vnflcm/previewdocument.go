@@ -18,6 +18,7 @@ type previewDocument struct {
 
 type plannedVNFC struct {
 	ID         string     `json:"id,omitempty"` // a VNFC that will be added may have none yet
+	Machine    string     `json:"machine"`
 	VDU        string     `json:"vduId"`
 	ChangeType ChangeType `json:"changeType"`
 }
@@ -53,7 +54,7 @@ func (p *Preview) MarshalJSON() ([]byte, error) {
 
 func affected(vnfcs []VNFC, changeType ChangeType) (out []plannedVNFC) {
 	for _, v := range vnfcs {
-		out = append(out, plannedVNFC{v.ID, v.VDU, changeType})
+		out = append(out, plannedVNFC{v.ID, v.Label(), v.VDU, changeType})
 	}
 	return out
 }

@@ -25,13 +25,13 @@ func TestPreview(t *testing.T) {
 	vnfc := instance.InstantiatedVnfInfo.VnfcResourceInfo[0].ID
 	for _, c := range []struct{ task, body, want string }{
 		{"scale", `{"type":"SCALE_OUT","aspectId":"workers"}`, `{"vnfInstanceId":"` + id + `","operation":"SCALE","scaleLevels":{"workers":1},
-			"affectedVnfcs":[{"vduId":"worker","changeType":"ADDED"}],
+			"affectedVnfcs":[{"machine":"new worker","vduId":"worker","changeType":"ADDED"}],
 			"tasks":[{"number":1,"phase":"scale","name":"add","machine":"new worker","purpose":"the VIM makes the machine"}]}`},
 		{"heal", `{"vnfcInstanceId":["` + vnfc + `"]}`, `{"vnfInstanceId":"` + id + `","operation":"HEAL","scaleLevels":{"workers":0},
-			"affectedVnfcs":[{"id":"` + vnfc + `","vduId":"worker","changeType":"MODIFIED"}],
+			"affectedVnfcs":[{"id":"` + vnfc + `","machine":"worker0","vduId":"worker","changeType":"MODIFIED"}],
 			"tasks":[{"number":1,"phase":"heal","name":"replace","vnfcInstanceId":"` + vnfc + `","machine":"worker0","purpose":"the VIM makes another machine in the place of this one"}]}`},
 		{"terminate", `{"terminationType":"FORCEFUL"}`, `{"vnfInstanceId":"` + id + `","operation":"TERMINATE","scaleLevels":{"workers":0},
-			"affectedVnfcs":[{"id":"` + vnfc + `","vduId":"worker","changeType":"REMOVED"}],
+			"affectedVnfcs":[{"id":"` + vnfc + `","machine":"worker0","vduId":"worker","changeType":"REMOVED"}],
 			"tasks":[{"number":1,"phase":"terminate","name":"remove","vnfcInstanceId":"` + vnfc + `","machine":"worker0","purpose":"the VIM removes the machine"}]}`},
 	} {
 		got := x.send("POST", "/preview/v1/vnf_instances/"+id+"/"+c.task, c.body, 200)
