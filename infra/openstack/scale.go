@@ -52,8 +52,10 @@ func (w *work) missized(t tree, want map[string]int) error {
 	have := map[string]int{}
 	for _, s := range t.servers() {
 		have[s.vdu]++
-		if leaving(w.op, s) {
-			faults = append(faults, fmt.Errorf("VNFC %s (resource %s) is still there", s.vnfc, s.Name))
+	}
+	for _, v := range w.op.Change.Removed {
+		if slices.ContainsFunc(t.servers(), func(s server) bool { return s.vnfc == v.ID }) {
+			faults = append(faults, fmt.Errorf("VNFC %s is still there", v))
 		}
 	}
 	for _, vdu := range w.op.Flavour.VDUs {

@@ -64,6 +64,7 @@ func TestWhatAnInstanceShows(t *testing.T) {
 				IPAddresses: []vnflcm.IPAddressInfo{{Type: "IPV4", Addresses: []string{"203.0.113.9", m.address}}}}}}}},
 		Metadata: map[string]string{"creation_time": m.created.UTC().Format("2006-01-02T15:04:05Z"), "parent_resource_name": m.name,
 			"parent_stack_id": "worker_instance-" + stack.Name + "/worker_instance" + stack.ID, "stack_id": "nested-" + m.name + "/" + m.stack},
+		Name: "host-" + m.name, Host: "hash-of-the-host",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
