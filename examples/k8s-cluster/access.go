@@ -35,8 +35,8 @@ func (v *vnfm) kubeconfig(ctx context.Context, id string, out io.Writer) error {
 
 // machine is a VNFC, and the login that the request has for it.
 type machine struct {
-	id, vdu, address string
-	login            nodeLogin
+	id, name, vdu, address string
+	login                  nodeLogin
 }
 
 // nodeLogin has the attributes of master_node and worker_node that a login takes.
@@ -65,7 +65,7 @@ func machinesOf(inst *vnflcm.VnfInstance, params vnflcm.Params) ([]machine, erro
 		for _, cp := range vnfc.VnfcCpInfo {
 			for _, login := range []nodeLogin{p.Cluster.Master, p.Cluster.Worker} {
 				if login.CP == cp.CpdID {
-					out = append(out, machine{vnfc.ID, vnfc.VduID, addressOf(cp), login})
+					out = append(out, machine{vnfc.ID, vnfc.Name, vnfc.VduID, addressOf(cp), login})
 				}
 			}
 		}
@@ -110,23 +110,23 @@ func (v *vnfm) ssh(ctx context.Context, o options, inst *vnflcm.VnfInstance) err
 
 func list(machines []machine, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "VDU\taddress\tVNFC")
+	_, _ = fmt.Fprintln(table, "name\tVDU\taddress\tVNFC")
 	for _, m := range machines {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", m.vdu, m.address, m.id)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.name, m.vdu, m.address, m.id)
 	}
 	return table.Flush()
 }
 
-// choose returns the machine with an address, a VNFC id or its beginning, or the only one of a VDU.
+// choose returns the machine with a name, an address, a VNFC id or its beginning, or the only one of a VDU.
 func choose(machines []machine, name string) (machine, error) {
 	var found []machine
 	for _, m := range machines {
-		if m.address == name || m.vdu == name || strings.HasPrefix(m.id, name) {
+		if m.name == name || m.address == name || m.vdu == name || strings.HasPrefix(m.id, name) {
 			found = append(found, m)
 		}
 	}
 	if len(found) != 1 {
-		return machine{}, cli.Wrong("%d machines are meant by %q: give an address or the beginning of a VNFC id; ssh without a word lists them", len(found), name)
+		return machine{}, cli.Wrong("%d machines are meant by %q: give a name, an address or the beginning of a VNFC id; ssh without a word lists them", len(found), name)
 	}
 	return found[0], nil
 }

@@ -26,9 +26,9 @@ func cluster() *vnflcm.VnfInstance {
 			IPOverEthernet: &vnflcm.IPOverEthernetAddressInfo{IPAddresses: []vnflcm.IPAddressInfo{{Type: "IPV4", Addresses: []string{address}}}}}}}
 	}
 	return &vnflcm.VnfInstance{InstantiatedVnfInfo: &vnflcm.InstantiatedVnfInfo{VnfcResourceInfo: []vnflcm.VnfcResourceInfo{
-		{ID: "m-1", VduID: "masterNode", VnfcCpInfo: []vnflcm.VnfcCpInfo{cp("masterNode_CP1", "10.0.0.1")}},
-		{ID: "w-1", VduID: "workerNode", VnfcCpInfo: []vnflcm.VnfcCpInfo{cp("workerNode_CP1", "10.1.0.2"), cp("workerNode_CP2", "10.0.0.2")}},
-		{ID: "w-2", VduID: "workerNode", VnfcCpInfo: []vnflcm.VnfcCpInfo{cp("workerNode_CP2", "10.0.0.3")}},
+		{ID: "m-1", Name: "masterNode-0", VduID: "masterNode", VnfcCpInfo: []vnflcm.VnfcCpInfo{cp("masterNode_CP1", "10.0.0.1")}},
+		{ID: "w-1", Name: "workerNode-0", VduID: "workerNode", VnfcCpInfo: []vnflcm.VnfcCpInfo{cp("workerNode_CP1", "10.1.0.2"), cp("workerNode_CP2", "10.0.0.2")}},
+		{ID: "w-2", Name: "workerNode-1", VduID: "workerNode", VnfcCpInfo: []vnflcm.VnfcCpInfo{cp("workerNode_CP2", "10.0.0.3")}},
 	}}}
 }
 
@@ -47,7 +47,7 @@ const logins = `{"k8s_cluster_installation_param": {"master_node": {"ssh_cp_name
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	list := machines(t, logins)
-	for name, want := range map[string]string{"m-1": "root@10.0.0.1", "masterNode": "root@10.0.0.1", "10.0.0.3": "ubuntu@10.0.0.3", "w-1": "ubuntu@10.0.0.2"} {
+	for name, want := range map[string]string{"m-1": "root@10.0.0.1", "masterNode": "root@10.0.0.1", "10.0.0.3": "ubuntu@10.0.0.3", "workerNode-1": "ubuntu@10.0.0.3", "w-1": "ubuntu@10.0.0.2"} {
 		if m, err := choose(list, name); err != nil || m.login.User+"@"+m.address != want {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
@@ -63,7 +63,8 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	must(t, list(machines(t, logins), &out))
-	want := "VDU         address   VNFC\nmasterNode  10.0.0.1  m-1\nworkerNode  10.0.0.2  w-1\nworkerNode  10.0.0.3  w-2\n"
+	want := "name          VDU         address   VNFC\nmasterNode-0  masterNode  10.0.0.1  m-1\n" +
+		"workerNode-0  workerNode  10.0.0.2  w-1\nworkerNode-1  workerNode  10.0.0.3  w-2\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -47,7 +47,7 @@ moment, run the same command again, and it continues.
 
 	k8s-cluster -cloud mycloud -network ID up    make the cluster
 	k8s-cluster -cloud mycloud kubeconfig        print a kubeconfig for the cluster; it has a credential
-	k8s-cluster -cloud mycloud ssh 10.10.0.80    open a shell on a machine, by its address, VDU or VNFC id
+	k8s-cluster -cloud mycloud ssh 10.10.0.80    open a shell on a machine, by its name, address, VDU or VNFC id
 	k8s-cluster -cloud mycloud ssh 10.10.0.80 -- df -h   run a command there
 	k8s-cluster -cloud mycloud ssh               list the machines
 	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
