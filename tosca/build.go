@@ -158,8 +158,8 @@ func mappedValue(t *topology, n *yamltree.Node) *yamltree.Node {
 			n = v
 		}
 	}
-	if items := n.List(); len(items) == 1 {
-		return t.node.Path("inputs", items[0].Str(), "default")
+	if n.Is(yamltree.Sequence) && len(n.Items) == 1 {
+		return t.node.Path("inputs", n.Items[0].Str(), "default")
 	}
 	return n
 }

@@ -137,10 +137,10 @@ func mappedNodes(mapping *yamltree.Node) []*yamltree.Node {
 	if long := mapping.Get("mapping"); long != nil {
 		mapping = long
 	}
-	items := mapping.List()
-	if len(items) == 0 {
+	if !mapping.Is(yamltree.Sequence) || len(mapping.Items) == 0 {
 		return nil
 	}
+	items := mapping.Items
 	if items[0].Kind == yamltree.Scalar {
 		return items[:1]
 	}

@@ -123,7 +123,10 @@ func operationsOf(n *yamltree.Node) []yamltree.Field {
 		return operations.Map()
 	}
 	var found []yamltree.Field
-	for _, f := range n.Map() {
+	if !n.Is(yamltree.Mapping) { // the name of an interface type
+		return nil
+	}
+	for _, f := range n.Fields {
 		switch f.Key {
 		case "type", "description", "inputs", "operations", "notifications":
 		default:

@@ -87,7 +87,7 @@ func (b *flavourBuilder) capabilities(n *yamltree.Node) []RequestedCapability {
 
 // constraints reads nfvi_constraints, which is a list of keys up to SOL001 v2.5.1.
 func (b *flavourBuilder) constraints(n *yamltree.Node) map[string]string {
-	if b.eval(n).List() == nil {
+	if !b.eval(n).Is(yamltree.Sequence) {
 		return b.textMap(n)
 	}
 	found := map[string]string{}

@@ -48,6 +48,7 @@ type model struct {
 	vnfd     *VNFD
 	files    []string
 	warnings problem.List
+	faults   error // for which Open refuses the package, while OpenPinned accepts it
 }
 
 // semaphore is a mutex whose Lock ends with a context.
@@ -88,7 +89,8 @@ func (c *Cache) Open(ctx context.Context, s Source) (*Package, error) {
 }
 
 // OpenPinned returns the package if it has this digest (Package.Digest). Otherwise the error is a *DigestError. Use it for a
-// package that Open accepted earlier: neither a certificate that has expired meanwhile nor Strict refuses the package.
+// package that Open accepted earlier: neither a certificate that has expired meanwhile, nor Strict, nor a fault of the VNFD that the
+// earlier version of this program did not find refuses the package. Such faults are among Package.Warnings.
 func (c *Cache) OpenPinned(ctx context.Context, s Source, digest string) (*Package, error) {
 	return c.lend(ctx, s, func(e *cached) error { return c.read(ctx, e, digest, c.lenient()) })
 }
@@ -101,7 +103,7 @@ func (e *DigestError) Error() string {
 }
 
 // VNFDID returns the id of the package's VNFD, "" for a package with another descriptor. It reads only the descriptor and checks
-// neither digests nor signatures.
+// neither digests nor signatures. If the VNFD has faults, VNFDID returns a problem.List and, as far as it can be read, also the id.
 func (c *Cache) VNFDID(ctx context.Context, s Source) (string, error) {
 	p, err := c.lend(ctx, s, func(e *cached) error { return c.parse(ctx, e, c.lenient()) })
 	if err != nil {
@@ -111,13 +113,14 @@ func (c *Cache) VNFDID(ctx context.Context, s Source) (string, error) {
 	if p.vnfd != nil {
 		id = p.vnfd.ID
 	}
-	return id, p.Close()
+	return id, errors.Join(p.faults, p.Close())
 }
 
-// lenient returns settings that check neither signatures nor digests and are not strict.
+// lenient returns settings for a package that was accepted earlier: they check neither signatures nor digests and refuse no fault of
+// the VNFD.
 func (c *Cache) lenient() settings {
 	s := c.settings
-	s.strict, s.archive.Integrity = false, csar.Integrity{Policy: csar.Off}
+	s.strict, s.acceptedEarlier, s.archive.Integrity = false, true, csar.Integrity{Policy: csar.Off}
 	return s
 }
 
@@ -159,7 +162,7 @@ func (c *Cache) readEntry(ctx context.Context, e *cached, read func(*cached) err
 	if err := read(e); err != nil {
 		return nil, err
 	}
-	return &Package{Archive: e.archive, vnfd: e.model.vnfd, files: e.model.files, warnings: e.model.warnings}, nil
+	return &Package{Archive: e.archive, vnfd: e.model.vnfd, files: e.model.files, warnings: e.model.warnings, faults: e.model.faults}, nil
 }
 
 // read computes the digest of the package. It parses the descriptor unless the Cache has the parsed descriptor of a package with
@@ -210,7 +213,7 @@ func (c *Cache) parse(ctx context.Context, e *cached, s settings) error {
 		return err
 	}
 	defer m.parsing.unlock()
-	if m.parsed && (m.strict || !s.strict) {
+	if m.parsed && (m.strict || !s.strict) && (m.faults == nil || s.acceptedEarlier) {
 		return nil
 	}
 	p := &Package{Archive: e.archive}
@@ -223,7 +226,7 @@ func (c *Cache) parse(ctx context.Context, e *cached, s settings) error {
 		e.model = m
 		c.mu.Unlock()
 	}
-	m.parsed, m.strict, m.vnfd, m.files, m.warnings = true, s.strict, p.vnfd, p.files, p.warnings
+	m.parsed, m.strict, m.vnfd, m.files, m.warnings, m.faults = true, s.strict, p.vnfd, p.files, p.warnings, p.faults
 	return nil
 }
 

@@ -28,16 +28,15 @@ func isFunction(n *yamltree.Node) bool {
 
 // function returns the name and the arguments of a TOSCA function, "" if n is not a function (TOSCA 1.3 4.3 to 4.8).
 func function(n *yamltree.Node) (name string, arguments *yamltree.Node) {
-	f := n.Map()
-	if len(f) != 1 {
+	if !n.Is(yamltree.Mapping) || len(n.Fields) != 1 {
 		return "", nil
 	}
-	name, arguments = f[0].Key, f[0].Value.Present()
+	name, arguments = n.Fields[0].Key, n.Fields[0].Value.Present()
 	switch name {
 	case "get_input", "get_property", "get_attribute", "get_artifact", "get_operation_output", "get_nodes_of_type":
 		return name, arguments
 	case "concat", "join", "token": // names that a key of data may have too
-		if arguments.List() != nil {
+		if arguments.Is(yamltree.Sequence) && len(arguments.Items) > 0 {
 			return name, arguments
 		}
 	}
@@ -84,8 +83,8 @@ func (e evaluation) eval(n *yamltree.Node) *yamltree.Node {
 // input evaluates get_input (TOSCA 1.3 4.4.1): it returns the default of an input, or the part of the default at a path.
 func (e evaluation) input(arguments *yamltree.Node) *yamltree.Node {
 	name, path := arguments.Str(), []*yamltree.Node(nil)
-	if list := arguments.List(); len(list) > 0 {
-		name, path = list[0].Str(), list[1:]
+	if arguments.Is(yamltree.Sequence) && len(arguments.Items) > 0 {
+		name, path = arguments.Items[0].Str(), arguments.Items[1:]
 	}
 	return e.walk(e.topo.node.Path("inputs", name, "default"), path)
 }
@@ -93,10 +92,10 @@ func (e evaluation) input(arguments *yamltree.Node) *yamltree.Node {
 // property evaluates get_property (TOSCA 1.3 4.4.2) with the arguments [entity, property, path...] or [entity, capability or
 // requirement, property, path...].
 func (e evaluation) property(arguments *yamltree.Node) *yamltree.Node {
-	list := arguments.List()
-	if len(list) < 2 {
+	if !arguments.Is(yamltree.Sequence) || len(arguments.Items) < 2 {
 		return nil
 	}
+	list := arguments.Items
 	if entity := list[0].Str(); entity != "SELF" {
 		found, ok := e.topo.byID[entity]
 		if !ok {
@@ -130,12 +129,12 @@ func (e evaluation) property(arguments *yamltree.Node) *yamltree.Node {
 func (e evaluation) walk(n *yamltree.Node, path []*yamltree.Node) *yamltree.Node {
 	n = e.eval(n)
 	for _, step := range path {
-		if items := n.List(); items != nil {
+		if n.Is(yamltree.Sequence) {
 			i, err := strconv.Atoi(step.Str())
-			if err != nil || i < 0 || i >= len(items) {
+			if err != nil || i < 0 || i >= len(n.Items) {
 				return nil
 			}
-			n = e.eval(items[i])
+			n = e.eval(n.Items[i])
 			continue
 		}
 		n = e.eval(n.Get(step.Str()))

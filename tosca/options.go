@@ -16,6 +16,8 @@ type settings struct {
 	allowed       []Quirk
 	anyDescriptor bool
 	descriptor    Descriptor // "": a VNFD or, with anyDescriptor, any descriptor
+	// acceptedEarlier makes the faults of a VNFD warnings: an earlier version of this program may not have found them.
+	acceptedEarlier bool
 }
 
 // WithLimits sets limits. Fields that are zero keep their default.

@@ -21,6 +21,7 @@ type Package struct {
 	vnfd     *VNFD
 	files    []string // of the VNFD
 	warnings problem.List
+	faults   error // of a VNFD that was accepted earlier: they are among the warnings
 	giveBack func() error // returns the package to its Cache; nil without a Cache
 }
 
@@ -78,6 +79,11 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 	p.vnfd = buildVNFD(docs, types, p.Archive, model)
 	if p.vnfd != nil || !s.anyDescriptor {
 		r.Merge(model)
+	}
+	r.Merge(docs.Misfits)
+	if s.acceptedEarlier && p.vnfd != nil {
+		p.faults = r.Err()
+		r.Demote()
 	}
 	p.warnings = r.Warnings()
 	return r.Err()

@@ -41,10 +41,20 @@ func (v values) path(n *yamltree.Node, keys ...string) *yamltree.Node {
 }
 
 // fields returns the fields of a mapping, which may be the value of an expression.
-func (v values) fields(n *yamltree.Node) []yamltree.Field { return v.eval(n).Map() }
+func (v values) fields(n *yamltree.Node) []yamltree.Field {
+	if n = v.eval(n); isFunction(n) {
+		return nil
+	}
+	return n.Map()
+}
 
 // items returns the items of a list, which may be the value of an expression.
-func (v values) items(n *yamltree.Node) []*yamltree.Node { return v.eval(n).List() }
+func (v values) items(n *yamltree.Node) []*yamltree.Node {
+	if n = v.eval(n); isFunction(n) {
+		return nil
+	}
+	return n.List()
+}
 
 // text reads a string. For a function that the descriptor cannot resolve, it returns the expression as text.
 func (v values) text(n *yamltree.Node) string {

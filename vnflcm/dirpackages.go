@@ -60,10 +60,10 @@ type packageFolder struct {
 	found map[string]dirPackage // by path
 }
 
-// dirPackage is a file or folder, with its VNFD id or the error of reading it.
+// dirPackage is a file or folder, with its VNFD id, the error of reading it, or both.
 type dirPackage struct {
 	vnfdID   string
-	fault    string // "" if the VNFD id was read
+	fault    string // "" for a package for new instances
 	faults   string // the whole text of the error
 	revision string // "" if it must be read again
 }
@@ -76,7 +76,7 @@ func (p *dirPackages) Open(ctx context.Context, tenant, vnfdID, digest string) (
 	if digest != "" { // usually nothing has changed
 		var paths []string
 		for _, f := range p.known(tenant) {
-			found, _ := f.paths(vnfdID)
+			found, _ := f.paths(vnfdID, digest)
 			paths = append(paths, found...)
 		}
 		if pkg, err := p.openPinned(ctx, paths, digest); pkg != nil || ctx.Err() != nil {
@@ -92,7 +92,7 @@ func (p *dirPackages) Open(ctx context.Context, tenant, vnfdID, digest string) (
 		if err := f.scan(ctx); err != nil {
 			return nil, err
 		}
-		paths, faults := f.paths(vnfdID)
+		paths, faults := f.paths(vnfdID, digest)
 		switch {
 		case digest == "" && len(paths) > 1:
 			return nil, fmt.Errorf("%w: several packages have this VNFD: %q", ErrState, names(paths))
@@ -160,14 +160,15 @@ func (p *dirPackages) openPinned(ctx context.Context, paths []string, digest str
 	return nil, errors.Join(errs...)
 }
 
-// paths returns where the packages of a VNFD are, and a text about files that cannot be read.
-func (p *packageFolder) paths(vnfdID string) (paths []string, unreadable string) {
+// paths returns where the packages of a VNFD are, and a text about files that cannot be read. With a digest it includes packages with
+// faults, because the package of an instance may have been accepted before these faults were looked for.
+func (p *packageFolder) paths(vnfdID, digest string) (paths []string, unreadable string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	faults := 0
 	for _, path := range slices.Sorted(maps.Keys(p.found)) {
 		switch known := p.found[path]; {
-		case known.vnfdID == vnfdID && known.fault == "":
+		case known.vnfdID == vnfdID && (known.fault == "" || digest != ""):
 			paths = append(paths, path)
 		case known.fault != "" && faults < maxFaults:
 			faults++

@@ -22,8 +22,8 @@ type PackageLister interface {
 type FoundPackage struct {
 	Name   string // of the file or folder
 	Tenant string // "" if all tenants may use the package
-	VnfdID string // "" if the package cannot be read
-	Fault  string // why the package cannot be read, one line per fault
+	VnfdID string // "" if the VNFD cannot be read
+	Fault  string // why the package is refused, one line per fault
 }
 
 // ListPackages implements PackageLister.

@@ -28,17 +28,18 @@ func importsOf(section *yamltree.Node) []imported {
 			found = append(found, i)
 		}
 	}
-	for _, item := range section.List() {
-		if item.Kind != yamltree.Mapping || item.Has("file") {
+	items := []*yamltree.Node{section}
+	if section.Is(yamltree.Sequence) {
+		items = section.Items
+	}
+	for _, item := range items {
+		if item.Has("file") || item != section && !item.Is(yamltree.Mapping) {
 			add(item)
 			continue
 		}
 		for _, f := range item.Map() {
 			add(f.Value)
 		}
-	}
-	for _, f := range section.Map() {
-		add(f.Value)
 	}
 	return found
 }

@@ -31,6 +31,8 @@ type Set struct {
 	All []Document
 	// Prefixes are the values of namespace_prefix in imports. Names of types may begin with one of them.
 	Prefixes map[string]bool
+	// Misfits has the nodes of the package's documents that were read as a mapping or a list and are of another kind.
+	Misfits *report.Report
 }
 
 // Entry is the file that the package names as its entry definitions.
@@ -81,8 +83,9 @@ func Load(ctx context.Context, source Source, entry string, r *report.Report) (*
 		parser: yamltree.NewParser(r),
 		seen:   map[string]bool{entry: true},
 		edges:  map[string][]edge{},
-		result: Set{Prefixes: map[string]bool{}},
+		result: Set{Prefixes: map[string]bool{}, Misfits: &report.Report{}},
 	}
+	l.parser.Misfits = l.result.Misfits
 	for queue := []string{entry}; len(queue) > 0; {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

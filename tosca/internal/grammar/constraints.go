@@ -70,10 +70,11 @@ func (v *validator) satisfies(n *yamltree.Node, kind, operator string, limit *ya
 		}
 		return len(limit.List()) == 0
 	case "in_range":
-		low, high := limit, limit
-		if items := limit.List(); len(items) == 2 {
-			low, high = items[0], items[1]
+		items := limit.List()
+		if len(items) != 2 {
+			return true
 		}
+		low, high := items[0], items[1]
 		below, comparable := compare(n, low, kind)
 		above, comparable2 := compare(n, high, kind)
 		return (!comparable || below >= 0) && (!comparable2 || above <= 0)
@@ -186,10 +187,10 @@ func lengthOf(n *yamltree.Node, operator string, limit *yamltree.Node) bool {
 
 // bounds returns the bounds of a range. UNBOUNDED counts as the largest number.
 func bounds(n *yamltree.Node) (lower, upper int, ok bool) {
-	items := n.List()
-	if len(items) != 2 {
+	if !n.Is(yamltree.Sequence) || len(n.Items) != 2 {
 		return 0, 0, false
 	}
+	items := n.Items
 	lower, err := strconv.Atoi(items[0].Str())
 	if err != nil {
 		return 0, 0, false

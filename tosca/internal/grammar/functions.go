@@ -20,11 +20,10 @@ var entities = []string{"SELF", "SOURCE", "TARGET", "HOST"}
 // function returns the name and the arguments of a function. A function is a mapping with the name as its only key; for any
 // other value, function returns "".
 func function(n *yamltree.Node) (string, *yamltree.Node) {
-	f := n.Map()
-	if len(f) != 1 || functions[f[0].Key] == 0 {
+	if !n.Is(yamltree.Mapping) || len(n.Fields) != 1 || functions[n.Fields[0].Key] == 0 {
 		return "", nil
 	}
-	return f[0].Key, f[0].Value
+	return n.Fields[0].Key, n.Fields[0].Value
 }
 
 // scope is the topology and the template that contain a value.
@@ -45,9 +44,12 @@ func (s *scope) within(d *Type) *scope {
 // function checks the arguments of a function, as far as they are known before a deployment. In a type, where s is nil, it
 // checks only their number.
 func (v *validator) function(s *scope, n *yamltree.Node, name string, args *yamltree.Node) {
-	list := args.List()
-	if args.Present() != nil && args.Kind == yamltree.Scalar {
+	var list []*yamltree.Node
+	switch {
+	case args.Is(yamltree.Scalar):
 		list = []*yamltree.Node{args}
+	case args.Is(yamltree.Sequence):
+		list = args.Items
 	}
 	if len(list) < functions[name] {
 		v.errorf(n.Pos, problem.Function, "%s needs at least %d arguments", name, functions[name])

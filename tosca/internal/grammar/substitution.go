@@ -44,14 +44,13 @@ func (v *validator) mappedProperty(s *scope, f yamltree.Field, d *Type) {
 // mapped checks a mapped capability or requirement: [node, name] or, for several occurrences, a list of these pairs.
 func (v *validator) mapped(s *scope, f yamltree.Field, section string, d *Type) {
 	v.mappedName(d, section, f.Key, f.Pos)
-	items := f.Value.List()
 	switch {
-	case f.Value.Present() == nil, f.Value.Kind == yamltree.Sequence && len(items) == 0, f.Value.Kind == yamltree.Mapping:
+	case f.Value.Present() == nil, f.Value.Kind == yamltree.Sequence && len(f.Value.Items) == 0, f.Value.Kind == yamltree.Mapping:
 		return // not a mapping, or the notation of TOSCA 1.3 with properties
 	case f.Value.Kind == yamltree.Scalar:
 		v.errorf(f.Value.Pos, problem.Type, "a mapping must be [node template, %s]", singular(section))
-	case items[0].Kind == yamltree.Sequence:
-		for _, pair := range items {
+	case f.Value.Items[0].Kind == yamltree.Sequence:
+		for _, pair := range f.Value.Items {
 			v.pair(s, pair, section)
 		}
 	default:

@@ -110,6 +110,8 @@ func (v *validator) nodeFilter(n *yamltree.Node) {
 func (v *validator) propertyFilters(section *yamltree.Node) {
 	for _, f := range section.Named() {
 		v.spend(1)
-		v.constraintClauses(f.Value)
+		if !f.Value.Is(yamltree.Scalar) { // a value that the property must equal
+			v.constraintClauses(f.Value)
+		}
 	}
 }

@@ -181,7 +181,10 @@ func named(section *yamltree.Node, name string) (yamltree.Field, bool) {
 	if f, ok := section.Field(name); ok {
 		return f, true
 	}
-	for _, item := range section.List() {
+	if !section.Is(yamltree.Sequence) {
+		return yamltree.Field{}, false
+	}
+	for _, item := range section.Items {
 		if f, ok := item.Field(name); ok {
 			return f, true
 		}

@@ -45,6 +45,7 @@ func Validate(set *documents.Set, types Types, quirks []problem.Quirk, r *report
 			v.document(d)
 		}
 	}
+	r.Merge(set.Misfits)
 	if v.steps <= 0 {
 		r.Errorf(problem.Position{File: set.Entry().File}, problem.TooLarge, "the descriptor is too complex to be checked")
 	}
@@ -100,13 +101,19 @@ func (v *validator) deviation(q problem.Quirk, p problem.Problem) {
 }
 
 func (v *validator) imports(section *yamltree.Node) {
-	for _, item := range section.List() {
+	if !section.Is(yamltree.Sequence) {
+		return
+	}
+	for _, item := range section.Items {
 		if item.Has("file") {
 			v.keys(item, importDefinition)
 			continue
 		}
-		for _, f := range item.Map() {
-			if f.Value.Present() != nil && f.Value.Kind == yamltree.Mapping {
+		if !item.Is(yamltree.Mapping) {
+			continue
+		}
+		for _, f := range item.Fields {
+			if f.Value.Is(yamltree.Mapping) {
 				v.keys(f.Value, importDefinition)
 			}
 		}

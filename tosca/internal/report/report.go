@@ -45,6 +45,15 @@ func (r *Report) Warnf(pos problem.Position, code problem.Code, format string, a
 	r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
+// Demote makes all errors warnings.
+func (r *Report) Demote() {
+	for _, p := range r.errors {
+		p.Severity = problem.Warning
+		r.warnings = append(r.warnings, p)
+	}
+	r.errors = nil
+}
+
 // Merge adds the problems of a second pass, except those that the first pass has reported. The passes may use different codes
 // for the same fault.
 func (r *Report) Merge(second *Report) {

@@ -5,6 +5,7 @@ package yamltree
 import (
 	"strings"
 
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -31,6 +32,7 @@ type Node struct {
 	size   int     // nodes in the tree, an aliased node for each use
 	height int     // levels in the tree
 	index  map[string]int
+	misfit *report.Report // where reads of another kind are reported, once; may be nil
 }
 
 // indexed is the number of fields from which on the keys of a mapping are indexed. A hostile descriptor may have mappings of many
@@ -102,38 +104,12 @@ func (n *Node) Present() *Node {
 	return n
 }
 
-// Map returns the fields of a mapping, nil for other nodes.
-func (n *Node) Map() []Field {
-	if n == nil || n.Kind != Mapping {
-		return nil
-	}
-	return n.Fields
-}
-
-// List returns the items of a sequence, nil for other nodes.
-func (n *Node) List() []*Node {
-	if n == nil || n.Kind != Sequence {
-		return nil
-	}
-	return n.Items
-}
-
 // Str returns the text of a scalar and "" for other nodes.
 func (n *Node) Str() string {
 	if n == nil || n.Kind != Scalar {
 		return ""
 	}
 	return n.Text
-}
-
-// Named returns the fields of a mapping, or of a sequence of mappings with one key each. TOSCA writes policies,
-// requirements and imports as such sequences; packages use either form for all three.
-func (n *Node) Named() []Field {
-	fields := n.Map()
-	for _, item := range n.List() {
-		fields = append(fields, item.Map()...)
-	}
-	return fields
 }
 
 // At returns the position of n. If n is nil, it returns the position of the first of others that is not nil.

@@ -35,6 +35,10 @@ const (
 
 // Parser reads the YAML files of one descriptor, which share a budget of nodes.
 type Parser struct {
+	// Misfits receives the nodes whose fields or items are read (Map, List, Named) although they are of another kind, each once.
+	// The nodes are then not safe for concurrent use. nil does not report them.
+	Misfits *report.Report
+
 	report     *report.Report
 	budget     int // nodes
 	indicators int
@@ -92,7 +96,7 @@ func (p *Parser) Parse(file string, content []byte) *Node {
 		return nil
 	}
 	p.checkEnd(file, decoder)
-	c := converter{file: file, report: r, budget: &p.budget, anchors: map[*yaml.Node]*Node{}}
+	c := converter{file: file, report: r, misfits: p.Misfits, budget: &p.budget, anchors: map[*yaml.Node]*Node{}}
 	root := c.convert(y, 0)
 	if c.stopped || root == nil {
 		return nil
@@ -146,6 +150,7 @@ func yamlPosition(file string, err error) problem.Position {
 type converter struct {
 	file    string
 	report  *report.Report
+	misfits *report.Report
 	budget  *int
 	anchors map[*yaml.Node]*Node // nil while the node is being converted
 	stopped bool
@@ -195,7 +200,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *Node {
 		c.anchors[y] = nil
 	}
 	c.checkText(y)
-	n := &Node{Pos: c.pos(y), Text: y.Value, Tag: y.ShortTag(), size: 1, height: 1}
+	n := &Node{Pos: c.pos(y), Text: y.Value, Tag: y.ShortTag(), size: 1, height: 1, misfit: c.misfits}
 	switch y.Kind {
 	case yaml.MappingNode:
 		n.Kind = Mapping
@@ -279,7 +284,11 @@ func (c *converter) mapping(n *Node, y *yaml.Node, depth int) {
 		n.Fields = append(n.Fields, Field{Key: key.Value, Pos: c.pos(key), Value: child})
 	}
 	for _, m := range merged {
-		for _, from := range append([]*Node{m}, m.List()...) {
+		sources := []*Node{m}
+		if m.Is(Sequence) {
+			sources = m.Items
+		}
+		for _, from := range sources {
 			c.merge(n, y, from, seen)
 		}
 	}
