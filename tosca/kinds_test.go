@@ -1,6 +1,7 @@
 package tosca_test
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -40,6 +41,38 @@ func TestWrongKinds(t *testing.T) {
 		{"right forms", head + "    VL: {type: tosca.nodes.nfv.VnfVirtualLink}\n    CP: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_binding: {node_filter: {properties: [name: v, order: {in_range: [1, 2]}]}}, virtual_link: VL]}\n" +
 			"  substitution_mappings: {node_type: tosca.nodes.nfv.VNF, properties: {flavour_id: [f]}, requirements: {virtual_link: {mapping: [CP, virtual_link], properties: {}}}}\n" +
 			"  inputs: {f: {type: string, default: f}}\nartifact_types:\ninterface_types: {i: {derived_from: tosca.interfaces.Root, run: {}}}\nimports: [{one: {file: etsi_nfv_sol001_vnfd_types.yaml}}]\n", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := found(t, fstest.MapFS{"v.yaml": file(tt.yaml)})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestUnfilledRequirements has connection points and deployable units whose types demand requirements.
+func TestUnfilledRequirements(t *testing.T) {
+	const cp, unit = head + "    CP: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_binding: VDU", head + "    DU: {type: tosca.nodes.nfv.Vdu.OsContainerDeployableUnit}\n"
+	const substitution = "]}\n  substitution_mappings: {node_type: tosca.nodes.nfv.VNF, requirements: [virtual_link: "
+	unfilled := []string{"v.yaml:6:5 tosca.unfilled-requirement?"}
+	for _, tt := range []struct {
+		name, yaml string
+		want       []string
+	}{
+		{"no link", cp + "]}\n", unfilled},
+		{"link", cp + ", virtual_link: VL]}\n    VL: {type: tosca.nodes.nfv.VnfVirtualLink}\n", nil},
+		{"link chosen later", cp + ", virtual_link: {node_filter: {}}]}\n", nil},
+		{"null link", cp + ", virtual_link: ]}\n", []string{"v.yaml:6:76 tosca.wrong-type?"}},
+		{"external", cp + substitution + "[CP, virtual_link]]}\n", nil},
+		{"external, one of several", cp + substitution + "[[CP, virtual_link]]]}\n", nil},
+		{"external with properties", cp + substitution + "{mapping: [CP, virtual_link], properties: {}}]}\n", nil},
+		{"external by another name", cp + substitution + "[CP, virtual_binding]]}\n", unfilled},
+		{"unit", strings.Replace(unit, "simple_yaml_1_2", "simple_yaml_1_3", 1), unfilled},
+		{"unit of an MCIOP", strings.Replace(unit, "simple_yaml_1_2", "simple_yaml_1_3", 1) + "    M: {type: tosca.nodes.nfv.Mciop, requirements: [associatedVdu: DU]}\n", nil},
+		{"own type", head + "    C: {type: my}\nnode_types: {my: {derived_from: tosca.nodes.Root, requirements: [link: tosca.capabilities.Node]}}\n", nil},
+		{"relaxed type", head + "    C: {type: my}\nnode_types: {my: {derived_from: tosca.nodes.nfv.VduCp, requirements: [virtual_link: {capability: tosca.capabilities.nfv.VirtualLinkable, occurrences: [0, 1]}]}}\n",
+			[]string{"v.yaml:6:5 tosca.unfilled-requirement?"}}, // its binding
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := found(t, fstest.MapFS{"v.yaml": file(tt.yaml)})

@@ -21,7 +21,7 @@ type Package struct {
 	vnfd     *VNFD
 	files    []string // of the VNFD
 	warnings problem.List
-	faults   error // of a VNFD that was accepted earlier: they are among the warnings
+	faults   error        // of a VNFD that was accepted earlier: they are among the warnings
 	giveBack func() error // returns the package to its Cache; nil without a Cache
 }
 

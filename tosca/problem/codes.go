@@ -147,6 +147,9 @@ const (
 	WrongTarget Code = "tosca.wrong-target"
 	// Occurrences: something is there more often than its type allows.
 	Occurrences Code = "tosca.occurrences"
+	// UnfilledRequirement: a node type of SOL001 demands a requirement that neither the template nor another part
+	// of the topology fills. A warning.
+	UnfilledRequirement Code = "tosca.unfilled-requirement"
 	// Function: a function has the wrong arguments.
 	Function Code = "tosca.function"
 

@@ -31,7 +31,8 @@ type scope struct {
 	inputs    *yamltree.Node
 	templates *yamltree.Node
 	groups    *yamltree.Node
-	self      *Type // type of the template; nil outside of templates or if the type is unknown
+	filled    map[[2]string]bool // node templates with a requirement that another part of the topology fills
+	self      *Type              // type of the template; nil outside of templates or if the type is unknown
 }
 
 // within returns the scope of the values of a template of type d.

@@ -10,7 +10,7 @@ func (v *validator) topology(t, root *yamltree.Node) {
 	if !v.keys(t, topologyTemplate) {
 		return
 	}
-	s := &scope{inputs: t.Get("inputs"), templates: t.Get("node_templates"), groups: t.Get("groups")}
+	s := &scope{inputs: t.Get("inputs"), templates: t.Get("node_templates"), groups: t.Get("groups"), filled: v.filledBeside(t)}
 	v.propertyDefinitions(s.inputs, parameterDefinition)
 	for _, section := range []string{"node_templates", "relationship_templates", "groups", "outputs"} {
 		v.mapping(t.Get(section), section)
@@ -49,6 +49,7 @@ func (v *validator) nodeTemplate(s *scope, f yamltree.Field) {
 	v.properties(s, f.Value.Get("attributes"), d, "attributes", nil)
 	v.capabilities(s, f.Value.Get("capabilities"), d)
 	v.requirements(s, f.Value.Get("requirements"), d)
+	v.unfilled(s, f, d)
 	v.interfaces(s, f.Value.Get("interfaces"), d)
 	v.artifacts(s, f.Value.Get("artifacts"))
 	v.nodeFilter(f.Value.Get("node_filter"))
