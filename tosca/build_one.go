@@ -23,7 +23,7 @@ func (b *builder) describesOneVNF() bool {
 		}
 	}
 	if len(b.df) == 0 {
-		b.report.Errorf(problem.Position{File: b.docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
+		b.reportNoVNF()
 		return false
 	}
 	for _, t := range b.df[1:] {
@@ -33,6 +33,17 @@ func (b *builder) describesOneVNF() bool {
 		}
 	}
 	return true
+}
+
+// reportNoVNF reports topologies without a VNF, which may describe a PNF.
+func (b *builder) reportNoVNF() {
+	for _, t := range b.all {
+		if pos, found := t.describes(typePNF); found {
+			b.report.Errorf(pos, problem.NotVNFD, "this is the descriptor of a PNF")
+			return
+		}
+	}
+	b.report.Errorf(problem.Position{File: b.docs.Entry().File}, problem.NotVNFD, "no node template has a type derived from %s", typeVNF)
 }
 
 // describes returns the position of a node of a type, or of substitution mappings for this type.

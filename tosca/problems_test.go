@@ -220,6 +220,9 @@ func TestNotOneVNF(t *testing.T) {
 		{"substitutes a network service", vnf("i") + "  substitution_mappings: {node_type: tosca.nodes.nfv.NS}\n", "", "", []string{"v.yaml:6:38 vnfd.not-a-vnfd"}},
 		{"a network service that is imported", vnf("i"), version + "topology_template: {node_templates: {NS: {type: tosca.nodes.nfv.NS}}}\n", "",
 			[]string{"a.yaml:2:38 vnfd.not-a-vnfd"}},
+		{"a PNF", version + "topology_template: {node_templates: {P: {type: tosca.nodes.nfv.PNF}}}\n", "", "", []string{"v.yaml:2:38 vnfd.not-a-vnfd"}},
+		{"substitutes a PNF", version + "topology_template: {substitution_mappings: {node_type: tosca.nodes.nfv.PNF}}\n", "", "",
+			[]string{"v.yaml:2:56 vnfd.not-a-vnfd"}},
 		{"imports two VNFs", version, flavour("i", "a"), flavour("j", "b"), []string{"b.yaml:4:5 vnfd.not-a-vnfd"}},
 	}
 	for _, tt := range tests {
