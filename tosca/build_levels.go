@@ -42,13 +42,8 @@ func (b *flavourBuilder) buildLevels() {
 func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 	levels := map[string]int{}
 	for _, f := range n.Map() {
-		a := b.aspect(f.Key)
-		if len(b.Aspects) == 0 { // common in real packages: the VNF does not scale and has one size
-			b.report.Warnf(f.Pos, problem.UnknownAspect, "there are no scaling aspects, %q is ignored", f.Key)
-			continue
-		}
+		a := b.knownAspect(f.Key, f.Pos)
 		if a == nil {
-			b.report.Errorf(f.Pos, problem.UnknownAspect, "there is no scaling aspect %q", f.Key)
 			continue
 		}
 		value := f.Value.Get("scale_level")
@@ -59,6 +54,19 @@ func (b *flavourBuilder) scaleInfo(n *yamltree.Node) map[string]int {
 		levels[a.ID] = level
 	}
 	return levels
+}
+
+// knownAspect returns the aspect that a policy names. It returns nil and reports a problem if the aspect does not exist. This is a
+// warning for a VNF without aspects, which does not scale: such policies are common in real packages.
+func (b *flavourBuilder) knownAspect(name string, pos problem.Position) *Aspect {
+	a := b.aspect(name)
+	switch {
+	case len(b.Aspects) == 0:
+		b.report.Warnf(pos, problem.UnknownAspect, "there are no scaling aspects, %q is ignored", name)
+	case a == nil:
+		b.report.Errorf(pos, problem.UnknownAspect, "there is no scaling aspect %q", name)
+	}
+	return a
 }
 
 // defaultLevel reads default_level, which a VNFD with a single level may omit.

@@ -79,9 +79,8 @@ func (b *flavourBuilder) buildAspects() {
 func (b *flavourBuilder) buildDeltas() {
 	for _, p := range b.policies(typeAspectDeltas) {
 		name := p.properties.Get("aspect")
-		a := b.aspect(b.text(name))
+		a := b.knownAspect(b.text(name), name.At(p.properties, &yamltree.Node{Pos: p.pos}))
 		if a == nil {
-			b.report.Errorf(name.At(p.properties, &yamltree.Node{Pos: p.pos}), problem.UnknownAspect, "there is no scaling aspect %q", name.Str())
 			continue
 		}
 		deltas := map[string]int{}

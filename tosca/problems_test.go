@@ -60,6 +60,8 @@ func TestProblemsOfAVNFD(t *testing.T) {
 		want       []string
 	}{
 		{"nothing", head + aspect + levels, nil},
+		{"deltas without aspects", head + "  policies: [d: {type: tosca.policies.nfv.VduScalingAspectDeltas, targets: [VDU], properties: {aspect: out, deltas: {d: {number_of_instances: 1}}}}]\n",
+			[]string{"v.yaml:6:104 vnfd.unknown-aspect?"}},
 		{"syntax", "a: [\n", []string{"v.yaml:1:1 yaml.syntax"}},
 		{"empty", "", []string{"v.yaml yaml.syntax"}},
 		{"no mapping", "- a\n", []string{"v.yaml:1:1 yaml.syntax"}},
