@@ -28,11 +28,12 @@ func function(n *yamltree.Node) (string, *yamltree.Node) {
 
 // scope is the topology and the template that contain a value.
 type scope struct {
-	inputs    *yamltree.Node
-	templates *yamltree.Node
-	groups    *yamltree.Node
-	filled    map[[2]string]bool // node templates with a requirement that another part of the topology fills
-	self      *Type              // type of the template; nil outside of templates or if the type is unknown
+	inputs        *yamltree.Node
+	templates     *yamltree.Node
+	relationships *yamltree.Node // relationship templates
+	groups        *yamltree.Node
+	filled        map[[2]string]bool // node templates with a requirement that another part of the topology fills
+	self          *Type              // type of the template; nil outside of templates or if the type is unknown
 }
 
 // within returns the scope of the values of a template of type d.
@@ -90,16 +91,21 @@ func (v *validator) getProperty(s *scope, name string, args []*yamltree.Node) {
 	}
 	d := s.self
 	if !slices.Contains(entities, entity.Text) {
+		kind := NodeTypes
 		f, known := s.templates.Field(entity.Text)
+		if !known {
+			kind = RelationshipTypes
+			f, known = s.relationships.Field(entity.Text)
+		}
 		if !known {
 			v.unknown(entity.Pos, problem.UnknownNode, "there is no node template", entity.Text, keysOf(s.templates))
 			return
 		}
-		d = v.types.Lookup(NodeTypes, f.Value.Get("type").Str())
+		d = v.types.Lookup(kind, f.Value.Get("type").Str())
 	} else if entity.Text != "SELF" {
 		return // the entity depends on relationships
 	}
-	if d == nil || d.Kind != NodeTypes {
+	if d == nil || d.Kind != NodeTypes && d.Kind != RelationshipTypes {
 		return
 	}
 	sections := []string{"properties", "attributes", "capabilities", "requirements"}

@@ -71,7 +71,7 @@ func (v *validator) member(s *scope, n *yamltree.Node, allowed []*yamltree.Node,
 	}
 	var names []string
 	for _, a := range allowed {
-		if d.is(a.Str()) {
+		if v.types.Is(kind, d.Name, a.Str()) {
 			return
 		}
 		names = append(names, a.Str())

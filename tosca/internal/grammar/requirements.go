@@ -1,8 +1,10 @@
 package grammar
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -86,15 +88,19 @@ func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 	if d == nil {
 		return // the unknown type is reported at the template
 	}
-	if want := def.Get("node").Str(); want != "" && v.types.Lookup(NodeTypes, want) != nil && !d.is(want) {
-		v.wrongTarget(n, d, "a node of type "+want)
-		return
+	qualified := []*Type{d}
+	if !isTemplate {
+		qualified = v.subtypes(d)
 	}
-	want := def.Get("capability").Str()
-	if want == "" {
-		want = def.Str() // short notation
+	if want := def.Get("node").Str(); want != "" && v.types.Lookup(NodeTypes, want) != nil {
+		qualified = slices.DeleteFunc(qualified, func(d *Type) bool { return !v.types.Is(NodeTypes, d.Name, want) })
+		if len(qualified) == 0 {
+			v.wrongTarget(n, d, "a node of type "+want)
+			return
+		}
 	}
-	if v.types.Lookup(CapabilityTypes, want) != nil && !v.offers(d, want) {
+	want := cmp.Or(def.Get("capability").Str(), def.Str()) // long or short notation
+	if v.types.Lookup(CapabilityTypes, want) != nil && !slices.ContainsFunc(qualified, func(d *Type) bool { return v.offers(d, want) }) {
 		v.wrongTarget(n, d, "a node with a capability of type "+want)
 	}
 	if name := capability.Str(); name != "" && v.types.Lookup(CapabilityTypes, name) == nil {
@@ -102,6 +108,17 @@ func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 			v.unknown(capability.Pos, problem.UnknownCapability, d.Name+" has no capability", name, v.namesIn(d, "capabilities"))
 		}
 	}
+}
+
+// subtypes returns a node type and the types derived from it, any of which may be the type of a target that is chosen at deployment.
+func (v *validator) subtypes(base *Type) []*Type {
+	var found []*Type
+	for _, d := range v.types.byName[NodeTypes] {
+		if v.spend(1) && d.is(base.Name) {
+			found = append(found, d)
+		}
+	}
+	return found
 }
 
 func (v *validator) wrongTarget(n *yamltree.Node, d *Type, expected string) {

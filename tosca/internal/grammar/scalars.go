@@ -29,7 +29,13 @@ var scalarTypes = map[string]string{
 func isScalarType(kind string) bool { return scalarTypes[kind] != "" }
 
 // isPrimitive reports whether a type is built into TOSCA or YAML.
-func isPrimitive(kind string) bool { return kind == "list" || kind == "map" || isScalarType(kind) }
+func isPrimitive(kind string) bool {
+	kind = primitiveName(kind)
+	return kind == "list" || kind == "map" || isScalarType(kind)
+}
+
+// primitiveName returns the short form of the qualified name of a primitive type: version for tosca:version.
+func primitiveName(kind string) string { return strings.TrimPrefix(kind, toscaPrefix) }
 
 // units maps the scalar-unit types to their units in lower case and the factors of the units. TOSCA ignores case in units of
 // size, and packages write all units in any case. The function unit distinguishes Mbps from MBps.

@@ -10,7 +10,8 @@ func (v *validator) topology(t, root *yamltree.Node) {
 	if !v.keys(t, topologyTemplate) {
 		return
 	}
-	s := &scope{inputs: t.Get("inputs"), templates: t.Get("node_templates"), groups: t.Get("groups"), filled: v.filledBeside(t)}
+	s := &scope{inputs: t.Get("inputs"), templates: t.Get("node_templates"), groups: t.Get("groups"),
+		relationships: t.Get("relationship_templates"), filled: v.filledBeside(t)}
 	v.propertyDefinitions(s.inputs, parameterDefinition)
 	for _, section := range []string{"node_templates", "relationship_templates", "groups", "outputs"} {
 		v.mapping(t.Get(section), section)

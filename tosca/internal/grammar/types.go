@@ -52,12 +52,13 @@ type Type struct {
 type Types struct {
 	byName   map[Kind]map[string]*Type
 	prefixes map[string]bool
+	short    map[Kind]map[string]*Type // filled by shorthand
 }
 
 // NewTypes collects the types of a descriptor and reports types that are derived from themselves. If two documents
 // define the same type, the first definition is used: definitions of the package precede bundled ones.
 func NewTypes(set *documents.Set, r *report.Report) Types {
-	t := Types{byName: map[Kind]map[string]*Type{}, prefixes: set.Prefixes}
+	t := Types{byName: map[Kind]map[string]*Type{}, prefixes: set.Prefixes, short: map[Kind]map[string]*Type{}}
 	for _, kind := range kinds {
 		t.byName[kind] = map[string]*Type{}
 	}
@@ -130,7 +131,7 @@ func (t Types) cutCycles(kind Kind, r *report.Report) {
 }
 
 // Lookup returns the definition of a type, nil if the type is not defined. The name may begin with the namespace_prefix of an
-// import.
+// import, and it may be the short or qualified name of a normative type.
 func (t Types) Lookup(kind Kind, name string) *Type {
 	if d := t.byName[kind][name]; d != nil {
 		return d
@@ -138,7 +139,7 @@ func (t Types) Lookup(kind Kind, name string) *Type {
 	if prefix, rest, found := strings.Cut(name, ":"); found && t.prefixes[prefix] {
 		return t.byName[kind][rest]
 	}
-	return nil
+	return t.shorthand(kind, name)
 }
 
 // Is reports whether a type is base or derived from it.
@@ -146,8 +147,10 @@ func (t Types) Is(kind Kind, name, base string) bool {
 	if name == "" {
 		return false
 	}
-	d := t.Lookup(kind, name)
-	return name == base || d.is(base)
+	if b := t.Lookup(kind, base); b != nil {
+		base = b.Name
+	}
+	return name == base || t.Lookup(kind, name).is(base)
 }
 
 func (d *Type) is(base string) bool {

@@ -23,11 +23,20 @@ func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section stri
 			v.unknownProperty(f, d, section)
 			continue
 		}
-		v.value(s, f.Value, def.Value)
+		value := f.Value
+		if section == "attributes" && longAttribute(value) {
+			value = value.Get("value")
+		}
+		v.value(s, value, def.Value)
 		if inherited := d.typeOf(section, f.Key, def); inherited != nil {
-			v.value(s, f.Value, inherited)
+			v.value(s, value, inherited)
 		}
 	}
+}
+
+// longAttribute reports whether an attribute is assigned in the long notation, {description: text, value: value} (3.6.13).
+func longAttribute(n *yamltree.Node) bool {
+	return n.Has("value") && (len(n.Fields) == 1 || len(n.Fields) == 2 && n.Has("description"))
 }
 
 // typeOf returns the definition, in the nearest ancestor, that states the type of a property. It returns nil if the type's own
@@ -97,6 +106,7 @@ func (v *validator) value(s *scope, n, def *yamltree.Node) {
 	if def != nil && def.Kind == yamltree.Scalar { // entry_schema: string
 		kind = def.Text
 	}
+	kind = primitiveName(kind)
 	if kind != "" && !v.ofType(s, n, kind, def) {
 		return
 	}
@@ -166,7 +176,7 @@ func (v *validator) dataType(s *scope, n *yamltree.Node, d *Type) bool {
 func (d *Type) primitive() string {
 	for ; d != nil; d = d.Parent {
 		if isPrimitive(d.Base) {
-			return d.Base
+			return primitiveName(d.Base)
 		}
 	}
 	return ""
