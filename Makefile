@@ -35,9 +35,14 @@ lint: $(GOLANGCI) ## go.mod, formatting, linters, import rules
 	$(GO) mod tidy -diff
 	$(GOLANGCI) run ./...
 
+# VERSION selects the version of Kubernetes of the targets kubernetes and e2e-%. By default it is the one of build.sh.
+.PHONY: kubernetes
+kubernetes: ## what real clusters with Kubernetes of VERSION are made from, beside what exists for other versions (Debian, as root)
+	VNFKIT_KUBERNETES_VERSION=$(VERSION) .ci/part kubernetes
+
 .PHONY: FORCE
 e2e-%: $(GOTESTSUM) FORCE ## a real part, such as e2e-ssh: CONTRIBUTING.md lists the parts (Debian, some as root)
-	GOTESTSUM=$(GOTESTSUM) .ci/part $*
+	GOTESTSUM=$(GOTESTSUM) VNFKIT_KUBERNETES_VERSION=$(VERSION) .ci/part $*
 
 .PHONY: verify
 verify: $(GOTESTSUM) ## every part, full, fuzz and soak, one after the other; skips what was green for this tree

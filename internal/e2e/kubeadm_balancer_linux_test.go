@@ -46,7 +46,7 @@ func TestKubeadmBehindBalancer(t *testing.T) {
 	id, request := y.createdOf(kubesprayDir, kubesprayVNFD, "instantiate_sandbox.json", "complex")
 	y.instances = append(y.instances, id)
 	request.ExtVirtualLinks, request.InstantiationLevelID = nil, "instantiation_level_1"
-	request.AdditionalParams = y.laid(request.AdditionalParams, testbed,
+	request.AdditionalParams = y.laid(request.AdditionalParams, y.testbed(),
 		`{"k8s_cluster_installation_param": {"ansible": null, "script_path": null, "master_node": {"cluster_cp_name": null},
 			"external_lb_param": {"script_path": "Scripts/install_external_lb.sh"}}}`)
 	y.must(y.Instantiate(ctx, id, request))

@@ -183,7 +183,7 @@ func (c *chain) makeCNF() {
 	cnf, err := c.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: cnfVNFD})
 	must(c.t, err)
 	c.cnf = cnf.ID
-	image := []string{"image=registry.k8s.io/pause:3.10.1"}
+	image := []string{"image=registry.k8s.io/pause:tests"}
 	params, err := json.Marshal(map[string]any{
 		"namespace": "shop", "use_helm": "true", "helm_replica_values": map[string]string{"web": "replicas", "ext": "replicas"},
 		"using_helm_install_param": []any{

@@ -27,7 +27,7 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       tolerations: [{operator: Exists, effect: NoExecute}]
-      containers: [{name: pause, image: "registry.k8s.io/pause:3.10.1"}]
+      containers: [{name: pause, image: "registry.k8s.io/pause:tests"}]
 `
 
 // TestKubeadmCertificatesEnd waits until certificates of ten minutes have ended, on two nodes also those of the kubelets, and renews them:

@@ -30,7 +30,7 @@ spec:
         podAntiAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
           - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
-      containers: [{name: web, image: "registry.k8s.io/pause:3.10.1"}]
+      containers: [{name: web, image: "registry.k8s.io/pause:tests"}]
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget

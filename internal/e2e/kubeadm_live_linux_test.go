@@ -20,7 +20,7 @@ metadata: {name: live, namespace: default}
 spec:
   nodeName: %[1]s
   terminationGracePeriodSeconds: 30
-  containers: [{name: pause, image: "registry.k8s.io/pause:3.10.1"}]
+  containers: [{name: pause, image: "registry.k8s.io/pause:tests"}]
 ---
 apiVersion: storage.k8s.io/v1
 kind: VolumeAttachment

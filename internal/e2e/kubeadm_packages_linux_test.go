@@ -161,7 +161,7 @@ func TestKubeadmPackages(t *testing.T) {
 			argv    []string
 		}{
 			{"containerd\nkubeadm\nkubectl\nkubelet\n", []string{"apt-mark", "showhold"}},
-			{"1.35.4-1.1 1.35.4-1.1 1.35.4-1.1 ", []string{"dpkg-query", "--show", "--showformat=${Version} ", "kubeadm", "kubectl", "kubelet"}},
+			{strings.Repeat(y.parts.Version()+"-1.1 ", 3), []string{"dpkg-query", "--show", "--showformat=${Version} ", "kubeadm", "kubectl", "kubelet"}},
 			{"", []string{"dpkg", "--audit"}},
 			{"/var/lib/first-upgrade-done\n", []string{"ls", "/var/lib/first-upgrade-done"}},
 		} {
@@ -196,11 +196,12 @@ func TestKubeadmSettingRefused(t *testing.T) {
 func TestKubeadmPackagesRefused(t *testing.T) {
 	t.Parallel()
 	y, repositories := newBareYard(t, nil)
+	version := y.parts.Version()
 	for _, c := range []struct{ name, repository, key, version, want string }{
-		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", "1.35.4", "NO_PUBKEY"},
-		{"without the version", repositories + "/kubernetes/", "Files/repository.asc", "1.35.99", "kubelet 1.35.4-1.1; kubeadm 1.35.4-1.1;"},
+		{"signed by another", repositories + "/kubernetes/", "Files/stranger.asc", version, "NO_PUBKEY"},
+		{"without the version", repositories + "/kubernetes/", "Files/repository.asc", version + "9", "kubelet " + version + "-1.1; kubeadm " + version + "-1.1;"},
 		// Not at the host of the other source: apt 2.6 hangs when one of two ports of a host refuses and is tried again.
-		{"silent", "http://127.0.0.1:1/", "Files/repository.asc", "1.35.4", "onnection refused"},
+		{"silent", "http://127.0.0.1:1/", "Files/repository.asc", version, "onnection refused"},
 	} {
 		id, request := y.cluster("simple", fromRepository(t, c.repository, c.key),
 			`{"k8s_cluster_installation_param": {"kubernetes_version": "`+c.version+`"}}`)

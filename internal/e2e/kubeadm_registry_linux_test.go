@@ -94,7 +94,7 @@ func (r *privateRegistry) hostsString() string {
 func (y *yard) pulls(id string, workers int) {
 	y.t.Helper()
 	deployment, _, _ := strings.Cut(fmt.Sprintf(workload, workers), "---")
-	deployment = strings.Replace(deployment, `image: "registry.k8s.io/pause:3.10.1"`, `imagePullPolicy: Always, image: "`+registryServer+`/team/web:1"`, 1)
+	deployment = strings.Replace(deployment, `image: "registry.k8s.io/pause:tests"`, `imagePullPolicy: Always, image: "`+registryServer+`/team/web:1"`, 1)
 	y.apply(id, "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---"+deployment)
 	y.kubectl(id, "delete", "pods", "-n", "shop", "--all", "--grace-period=1", "--timeout=30s") // what a dead worker has run may still seem to run
 	y.kubectl(id, "rollout", "status", "-n", "shop", "deployment/web", "--timeout=60s")

@@ -49,7 +49,7 @@ spec:
     spec:
       containers:
       - name: web
-        image: registry.k8s.io/coredns/coredns:v1.13.1
+        image: registry.k8s.io/coredns/coredns:tests
         args: [-conf, /etc/coredns/Corefile]
         readinessProbe: {httpGet: {path: /health, port: 8080}, periodSeconds: 1}
         volumeMounts: [{name: config, mountPath: /etc/coredns}]
@@ -74,7 +74,7 @@ spec:
     spec:
       containers:
       - name: web
-        image: registry.k8s.io/coredns/coredns:v1.13.1
+        image: registry.k8s.io/coredns/coredns:tests
         args: [-conf, /etc/coredns/Corefile]
         readinessProbe: {httpGet: {path: /health, port: 8080}, periodSeconds: 1}
         volumeMounts: [{name: config, mountPath: /etc/coredns}]

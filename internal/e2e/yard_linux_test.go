@@ -106,21 +106,25 @@ func (y *yard) explain() {
 	}
 }
 
-// testbed are parameters of nodes that share a kernel with others and lack CAP_SYS_RESOURCE, as ours do.
-const testbed = `{"k8s_cluster_installation_param": {
+// testbed returns parameters of nodes that share a kernel with others and lack CAP_SYS_RESOURCE, as ours do, and the version of the
+// parts.
+func (y *yard) testbed() string {
+	return `{"k8s_cluster_installation_param": {
+	"kubernetes_version": "` + y.parts.Version() + `",
 	"packages": {"source": "installed"},
 	"kubelet_configuration": {"cgroupDriver": "cgroupfs", "failSwapOn": false, "failCgroupV1": false, "localStorageCapacityIsolation": false,
 		"featureGates": {"KubeletInUserNamespace": true}},
 	"kube_proxy_configuration": {"conntrack": {"maxPerCore": 0, "min": 0}},
 	"ignore_preflight_errors": ["SystemVerification", "NumCPU", "Mem"]
 }}`
+}
 
 // cluster makes an instance and the request to make it a cluster; each of more is laid over its parameters.
 func (y *yard) cluster(flavour string, more ...string) (string, vnflcm.InstantiateVnfRequest) {
 	y.t.Helper()
 	id, r := y.created("instantiate_sandbox.json", flavour)
 	y.instances = append(y.instances, id)
-	r.AdditionalParams = y.laid(r.AdditionalParams, append([]string{testbed}, more...)...)
+	r.AdditionalParams = y.laid(r.AdditionalParams, append([]string{y.testbed()}, more...)...)
 	return id, r
 }
 

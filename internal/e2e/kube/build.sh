@@ -3,8 +3,11 @@
 # and a Debian mirror: binaries, Debian packages in a signed repository, container images, file systems to boot.
 #   build.sh     every stage once; one that was cut short is begun again. About 26 minutes cold, on 2 cores
 #
-# It says on standard output where: DIR is VNFKIT_KUBE_DIR or, by default, a directory of the user's cache that is
-# named by what all is built from.
+# VNFKIT_KUBERNETES_VERSION selects the version of Kubernetes. Versions are built beside each other. A further one takes about
+# 15 minutes and 3 GB: it uses the trees, packages and programs of the first one.
+#
+# It says on standard output where: DIR is in VNFKIT_KUBE_DIR or, by default, in a directory of the user's cache. Its name has the
+# digest of what it is built by, and ends with the version.
 #
 #   DIR/bin          Kubernetes, etcd, pause, coredns, flannel, helm, kwok
 #   DIR/kwok.yaml    what the nodes and pods of kwok do: they become ready at once
@@ -12,24 +15,27 @@
 #   DIR/cloud        what an image for clouds holds beyond the tree: cloud-init
 #   DIR/debian       a repository with the Debian packages that nodes need
 #   DIR/kubernetes   a flat repository with kubeadm, kubelet, kubectl, kubernetes-cni, as pkgs.k8s.io is laid out
-#   DIR/key.asc      the key that both are signed with
+#   DIR/key.asc      the key that both are signed with, the same for all versions
 #   DIR/node         what a ready image holds beyond the tree: the packages of both, installed
 #   DIR/containerd   /var/lib/containerd with all images of a cluster
 #   DIR/images       the images as archives, and registry.tar: the registry of Debian, as registry:latest
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
-cd "$HERE"
-DIR=${VNFKIT_KUBE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/vnfkit-e2e/kube-$(cat build.sh pause/main.go flannelcni/main.go | sha256sum | cut -c1-12)}
-mkdir -p "$DIR"
-cd "$DIR"
-exec 3>&1 >&2 9>.lock
-flock 9 # another run may be at it
+CACHE=${VNFKIT_KUBE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/vnfkit-e2e}
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-KUBERNETES=v1.35.4 ETCD=v3.6.6 COREDNS=v1.13.1 FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
-# What kubeadm of that version asks for: an image has the program of the version in its name. Of flannel there is one version, also
-# under the names that the sample package asks for.
-IMAGE_ETCD=registry.k8s.io/etcd:${ETCD#v}-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:$COREDNS IMAGE_PAUSE=registry.k8s.io/pause:3.10.1
+KUBERNETES=v${VNFKIT_KUBERNETES_VERSION:-1.35.4} FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
+# What kubeadm of the version asks for: an image has the program of the version in its name.
+case $KUBERNETES in
+  v1.35.*) ETCD=v3.6.6 COREDNS=v1.13.1 PAUSE=3.10.1 ;;
+  v1.36.*) ETCD=v3.6.8 COREDNS=v1.14.2 PAUSE=3.10.2 ;;
+  v1.37.*) ETCD=v3.7.0 COREDNS=v1.14.6 PAUSE=3.10.2 ;;
+  *)
+    echo "build.sh does not know which images Kubernetes $KUBERNETES needs" >&2
+    exit 2 ;;
+esac
+IMAGE_ETCD=registry.k8s.io/etcd:${ETCD#v}-0 IMAGE_COREDNS=registry.k8s.io/coredns/coredns:$COREDNS IMAGE_PAUSE=registry.k8s.io/pause:$PAUSE
+# Of flannel there is one version, also under the names that the sample package asks for.
 FLANNEL_TAGS=(v0.27.0 v0.28.4) FLANNEL_CNI_TAGS=(v1.7.1-flannel1 v1.9.1-flannel1) # of the sample package, and the driver's own
 
 SMALL=(-trimpath -ldflags '-s -w' -gcflags=all=-dwarf=false) # no debugging information, also while compiling
@@ -66,6 +72,14 @@ kubernetes() {
   go build "${SMALL[@]}" -ldflags "$flags" -o "$DIR/bin/" "${names[@]/#/k8s.io/kubernetes/cmd/}"
 }
 
+# images_of_kubeadm compares the images with those that kubeadm asks for.
+images_of_kubeadm() {
+  local image
+  for image in "$IMAGE_ETCD" "$IMAGE_COREDNS" "$IMAGE_PAUSE"; do
+    bin/kubeadm config images list --kubernetes-version "$KUBERNETES" | grep -qFx "$image"
+  done
+}
+
 etcd() {
   scratch etcd
   go get "go.etcd.io/etcd/server/v3@$ETCD" "go.etcd.io/etcd/etcdctl/v3@$ETCD"
@@ -82,10 +96,18 @@ etcdutl() {
   go build "${SMALL[@]}" -o "$DIR/bin/etcdutl" go.etcd.io/etcd/etcdutl/v3
 }
 
+coredns() {
+  GOBIN=$DIR/bin go install "${SMALL[@]}" "github.com/coredns/coredns@$COREDNS"
+}
+
+pause() (
+  cd "$HERE"
+  GOFLAGS= go build "${SMALL[@]}" -ldflags "-s -w -X main.version=$PAUSE" -o "$DIR/bin/pause" ./pause
+)
+
 tools() {
   local GOBIN=$DIR/bin
   export GOBIN
-  go install "${SMALL[@]}" "github.com/coredns/coredns@$COREDNS"
   go install "${SMALL[@]}" "helm.sh/helm/v3/cmd/helm@$HELM"
   # Without two of its backends: one is for a cloud whose SDK the module proxy does not have, the other is C.
   rm -rf "$DIR/src/flannel"
@@ -96,7 +118,6 @@ tools() {
   rm -r pkg/backend/tencentvpc pkg/backend/udp
   go build "${SMALL[@]}" -o "$DIR/bin/flanneld" .
   cd "$HERE"
-  GOFLAGS= go build "${SMALL[@]}" -ldflags "-s -w -X main.version=${IMAGE_PAUSE##*:}" -o "$DIR/bin/pause" ./pause
   GOFLAGS= go build "${SMALL[@]}" -o "$DIR/bin/flannel" ./flannelcni
 }
 
@@ -159,6 +180,7 @@ debian_packages() {
   umount overlay/root
   trap - EXIT
   rm -rf overlay
+  index debian
 }
 
 # package NAME DEPENDS writes a package from src/deb/NAME.
@@ -198,24 +220,28 @@ EOF
   package kubelet 'iptables, kubernetes-cni'
   package kubectl libc6
   package kubeadm 'kubelet, kubectl'
+  index kubernetes
 }
 
-sign() {
-  local repository
+key() {
   export GNUPGHOME=$DIR/gnupg
   rm -rf "$GNUPGHOME"
   mkdir -m 700 "$GNUPGHOME"
   gpg --batch --quiet --passphrase '' --quick-generate-key 'vnfkit end-to-end tests <nobody@example.org>' ed25519 sign never
   gpg --batch --armor --export >key.asc
-  for repository in debian kubernetes; do
-    (cd "$repository"
-      dpkg-scanpackages --multiversion . /dev/null >Packages 2>/dev/null
-      printf 'Origin: tests\nLabel: tests\nSuite: stable\nCodename: stable\nDate: %s\nSHA256:\n %s %s Packages\n' \
-        "$(date -u +'%a, %d %b %Y %T UTC')" "$(sha256sum Packages | cut -d' ' -f1)" "$(stat -c %s Packages)" >Release
-      gpg --batch --yes --clearsign -o InRelease Release)
-  done
   gpgconf --kill all
 }
+
+# index DIRECTORY makes a signed repository of the packages in it.
+index() (
+  export GNUPGHOME=$DIR/gnupg
+  cd "$1"
+  dpkg-scanpackages --multiversion . /dev/null >Packages 2>/dev/null
+  printf 'Origin: tests\nLabel: tests\nSuite: stable\nCodename: stable\nDate: %s\nSHA256:\n %s %s Packages\n' \
+    "$(date -u +'%a, %d %b %Y %T UTC')" "$(sha256sum Packages | cut -d' ' -f1)" "$(stat -c %s Packages)" >Release
+  gpg --batch --yes --clearsign -o InRelease Release
+  gpgconf --kill all
+)
 
 # node installs both repositories over the tree.
 node() {
@@ -300,9 +326,9 @@ images() {
   libraries rootfs/flannel-cni /bin/cp
   image rootfs/flannel-cni /flannel "${FLANNEL_CNI_TAGS[@]/#/ghcr.io/flannel-io/flannel-cni-plugin:}"
   install -D bin/pause rootfs/pause/pause
-  image rootfs/pause /pause "$IMAGE_PAUSE"
+  image rootfs/pause /pause "$IMAGE_PAUSE" "${IMAGE_PAUSE%:*}:tests" # of the tests' own pods
   install -D bin/coredns rootfs/coredns/coredns
-  image rootfs/coredns /coredns "$IMAGE_COREDNS"
+  image rootfs/coredns /coredns "$IMAGE_COREDNS" "${IMAGE_COREDNS%:*}:tests"
   mkdir -p rootfs/etcd/{tmp,var/lib/etcd}
   install -D bin/etcd rootfs/etcd/usr/local/bin/etcd
   install -D bin/etcdctl rootfs/etcd/usr/local/bin/etcdctl
@@ -363,8 +389,6 @@ EOF
   rm -rf rootfs overlay
 }
 
-mkdir -p bin bin/cni stages
-
 # run STAGE... runs the stages that are not done.
 run() {
   local stage began
@@ -377,8 +401,31 @@ run() {
   done
 }
 
+# digest WORD... prints a short digest of the words, and of all that a directory is built by.
+digest() {
+  { echo "$@"; declare -f; cat "$HERE/pause/main.go" "$HERE/flannelcni/main.go"; } | sha256sum | cut -c1-12
+}
+
+# enter DIRECTORY waits for another run that builds in it.
+enter() {
+  DIR=$1
+  mkdir -p "$DIR"/{bin,stages}
+  cd "$DIR"
+  exec 9>.lock
+  flock 9
+}
+
+exec 3>&1 >&2
+COMMON=(gnupg key.asc tree cloud debian kwok.yaml bin/{helm,flanneld,flannel,kwok,cni})
+BASE=$CACHE/kube-$(digest "$FLANNEL $HELM $PLUGINS $KWOK ${SMALL[*]}")
+enter "$BASE"
+run key
 run tree cloud debian_packages & # they wait for downloads
-run kubernetes etcd etcdutl tools kwok plugins
+run tools kwok plugins
 wait $!
-run kubernetes_packages sign node images bake registry_image
+enter "$BASE/${KUBERNETES#v}"
+for name in "${COMMON[@]}"; do
+  ln -sfn "$BASE/$name" "$name"
+done
+run kubernetes images_of_kubeadm etcd etcdutl coredns pause kubernetes_packages node images bake registry_image
 echo "$DIR" >&3

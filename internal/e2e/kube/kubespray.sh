@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Adds what kubespray 2.23 installs to what build.sh has built, from the Go module proxy and a Debian mirror (15 minutes on two
-# cores, 1.5 GB). It is a script beside build.sh because a change of build.sh builds Kubernetes 1.35 again. It says on standard
+# cores, 1.5 GB). It is a script beside build.sh because a change of build.sh builds Kubernetes again. It says on standard
 # output where: DIR is kubespray below the directory of build.sh.
 #
 #   DIR/files        what kubespray downloads: Kubernetes 1.27, etcd, containerd, runc, CNI plugins, crictl, nerdctl

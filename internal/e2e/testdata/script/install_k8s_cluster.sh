@@ -37,13 +37,14 @@ function prepare {
 }
 
 function install_packages {
-  local version
+  local version pause
   version=$(wget -qO- "$repository/kubernetes/Packages" | awk '$1 == "Package:" { package = $2 } $1 == "Version:" && package == "kubeadm" { print $2 }')
   echo "deb [signed-by=/etc/apt/keyrings/distribution.asc] $repository/kubernetes/ /" | sudo tee /etc/apt/sources.list.d/kubernetes.list
   sudo apt-get update
   sudo DEBIAN_FRONTEND=noninteractive apt-get --assume-yes install containerd conntrack haproxy keepalived "kubelet=$version" "kubeadm=$version" "kubectl=$version"
   containerd config default | sudo tee /etc/containerd/config.toml >/dev/null
-  sudo sed -i -e 's/SystemdCgroup = false/SystemdCgroup = true/' -e 's,sandbox_image = .*,sandbox_image = "registry.k8s.io/pause:3.10.1",' /etc/containerd/config.toml
+  pause=$(kubeadm config images list --kubernetes-version "v${version%-*}" | grep pause:)
+  sudo sed -i -e 's/SystemdCgroup = false/SystemdCgroup = true/' -e "s,sandbox_image = .*,sandbox_image = \"$pause\"," /etc/containerd/config.toml
   sudo systemctl restart containerd
   sudo systemctl enable kubelet
 }
