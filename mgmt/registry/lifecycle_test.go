@@ -83,6 +83,10 @@ func TestConnectionOfOthers(t *testing.T) {
 	if _, err := registry.ConnectionOf(vnflcm.VnfcResourceInfo{}); !errors.Is(err, registry.ErrNoRegistry) {
 		t.Errorf("the error is %v", err)
 	}
+	broken := vnflcm.VnfcResourceInfo{ID: "e3c4", Name: "hub-0", Metadata: map[string]string{registry.MetadataKey: "{"}}
+	if _, err := registry.ConnectionOf(broken); err == nil || !strings.Contains(err.Error(), "of VNFC hub-0 (e3c4): ") {
+		t.Errorf("the error is %v", err)
+	}
 }
 
 const secured = `{"server_name":"registry.example.org","tls":{},"users":[{"username":"robot","password":"canary-robot"},{"username":"dev","password":"canary-dev"}],"probe":true}`

@@ -27,7 +27,7 @@ func ConnectionOf(v vnflcm.VnfcResourceInfo) (client.Connection, error) {
 		return c, ErrNoRegistry
 	}
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
-		return c, fmt.Errorf("registry: metadata %s of VNFC %s: %w", MetadataKey, v.ID, err)
+		return c, fmt.Errorf("registry: metadata %s of VNFC %s: %w", MetadataKey, vnflcm.VNFC{ID: v.ID, Name: v.Name}, err)
 	}
 	return c, nil
 }
