@@ -147,10 +147,13 @@ func (r *run) dropCancel(ctx context.Context, b *store.Batch) error {
 	return r.m.records.Drop(ctx, b, kindCancel, r.rec.Occ.ID)
 }
 
-// announce reports a new state of an operation to the log and the observer.
+// announce reports a new state of an operation, and why it has failed, to the log and the observer.
 func (m *Manager) announce(ctx context.Context, occ *VnfLcmOpOcc) {
-	m.cfg.Logger.InfoContext(ctx, "operation state", "operation", occ.ID, "instance", occ.VnfInstanceID,
-		"kind", occ.Operation, "state", occ.OperationState)
+	log := m.cfg.Logger.With("operation", occ.ID, "instance", occ.VnfInstanceID, "kind", occ.Operation, "state", occ.OperationState)
+	if occ.Error != nil && !occ.OperationState.active() {
+		log = log.With("error", occ.Error.Detail)
+	}
+	log.InfoContext(ctx, "operation state")
 	m.report(OperationChanged, occ)
 }
 

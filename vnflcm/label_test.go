@@ -115,14 +115,17 @@ func TestOneNameForAMachine(t *testing.T) {
 	}
 	x.start()
 	for line := range strings.Lines(log.String()) {
-		var entry struct{ Step, On, Host string }
+		var entry struct{ Step, On, Host, State, Error string }
 		must(t, json.Unmarshal([]byte(line), &entry))
 		if entry.Step == "join" && entry.On == id {
 			see("log", entry.Host)
 		}
+		if entry.State == string(vnflcm.FailedTemp) {
+			see("log of the failure", entry.Error)
+		}
 	}
 	want := []string{"document: instantiate_end: join on LABEL (worker-0): connection refused", "error: instantiate_end: join on LABEL (worker-0): connection refused",
-		"event: LABEL", "history: LABEL", "log: LABEL", "message of the event: connection refused", "message of the step: connection refused",
+		"event: LABEL", "history: LABEL", "log of the failure: instantiate_end: join on LABEL (worker-0): connection refused", "log: LABEL", "message of the event: connection refused", "message of the step: connection refused",
 		"progress: LABEL", "step: LABEL"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(names))); diff != "" {
 		t.Error(diff)
