@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,6 +81,9 @@ func (s structs) paths(pkg, path string, e ast.Expr) (out []string) {
 		}
 	case *ast.StructType:
 		for _, field := range e.Fields.List {
+			if field.Tag == nil && len(field.Names) > 0 && !field.Names[0].IsExported() {
+				continue
+			}
 			at := path
 			if field.Tag != nil {
 				tag, _ := strconv.Unquote(field.Tag.Value)
@@ -219,6 +223,9 @@ func (v *vnfm) endCertificates(t *testing.T, machine, file string) {
 	}
 }
 
+// atVersion is the end of the names of steps that upgrade a cluster.
+var atVersion = regexp.MustCompile(`-[0-9]+[.][0-9]+[.][0-9]+$`)
+
 // TestKubeadmSteps runs lifecycles and wants exactly their steps in the table of kubeadm.md.
 func TestKubeadmSteps(t *testing.T) {
 	steps := map[string]bool{}
@@ -252,13 +259,20 @@ func TestKubeadmSteps(t *testing.T) {
 		}
 		op, err = v.Maintain(ctx, id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
 		v.must(t, op, err)
+		if life.request != "instantiate_script.json" {
+			to, err := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":{"kubernetes_version":"1.37.2"}}`))
+			check(t, err)
+			op, err = v.Maintain(ctx, id, vnflcm.MaintainVnfRequest{Task: vnflcm.Upgrade, AdditionalParams: to})
+			v.must(t, op, err)
+		}
 		op, err = v.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
 		v.must(t, op, err)
 		for name := range v.steps {
 			if rest, ok := strings.CutPrefix(name, "balance-"); ok && len(rest) == 8 {
 				name = "balance" // followed by a digest
 			}
-			if rest := strings.TrimRight(name, "0123456789"); strings.HasPrefix(name, "lead-") {
+			name = atVersion.ReplaceAllString(name, "")
+			if rest := strings.TrimRight(strings.TrimSuffix(name, "-etcd"), "0123456789"); strings.HasPrefix(name, "lead-") {
 				name = rest + "N" // the number of a control-plane node
 			}
 			steps[name] = true
