@@ -97,8 +97,9 @@ func (d *Driver) Marked(ctx context.Context, vim vnflcm.VimConnectionInfo) ([]vn
 	defer cluster.Close()
 	list, err := objects.New(cluster).Marked(ctx)
 	var marks []vnflcm.Mark
+	claimed := namespacesOfClaims(list)
 	for _, m := range list {
-		mark := vnflcm.Mark{InstanceID: m.Instance, Resource: "object", ID: m.Ref.String(), Name: m.Ref.Name, Kept: m.Ref.IsClaim() || hasClaim(m, list)}
+		mark := vnflcm.Mark{InstanceID: m.Instance, Resource: "object", ID: m.Ref.String(), Name: m.Ref.Name, Kept: m.Ref.IsClaim() || m.Ref.Kind == "Namespace" && claimed[[2]string{m.Instance, m.Ref.Name}]}
 		if m.Release != "" {
 			mark.Resource, mark.ID, mark.Name = "release", m.Release, m.Release
 		}
@@ -107,9 +108,13 @@ func (d *Driver) Marked(ctx context.Context, vim vnflcm.VimConnectionInfo) ([]vn
 	return slices.CompactFunc(marks, func(a, b vnflcm.Mark) bool { return a == b }), err
 }
 
-// hasClaim reports whether an object is a namespace with a claim of the same VNF instance: terminating leaves both.
-func hasClaim(m objects.Marked, list []objects.Marked) bool {
-	return m.Ref.Kind == "Namespace" && slices.ContainsFunc(list, func(other objects.Marked) bool {
-		return other.Ref.IsClaim() && other.Instance == m.Instance && other.Ref.Namespace == m.Ref.Name
-	})
+// namespacesOfClaims returns the instances and namespaces of claims: terminating leaves both.
+func namespacesOfClaims(list []objects.Marked) map[[2]string]bool {
+	out := map[[2]string]bool{}
+	for _, m := range list {
+		if m.Ref.IsClaim() {
+			out[[2]string{m.Instance, m.Ref.Namespace}] = true
+		}
+	}
+	return out
 }
