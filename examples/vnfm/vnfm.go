@@ -150,7 +150,7 @@ func (v *vnfm) addAPI(ctx context.Context) error {
 		return err
 	}
 	v.notifier = notify.New(v.Manager, notify.Options{Allow: v.config.policy(), GivenUp: v.measured.givenUp(), Logger: v.log})
-	if err := v.measured.watch(v.notifier); err != nil { //nolint:contextcheck // a callback gets its own context
+	if err := v.measured.watch(v.notifier); err != nil {
 		return err
 	}
 	return v.serveAs(sol003.Options{Authorize: authorize, InsecureAllowAnyone: authorize == nil, Challenge: v.config.challenge(),
