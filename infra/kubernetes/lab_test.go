@@ -44,7 +44,7 @@ type lab struct {
 	id       string
 
 	mu   sync.Mutex
-	said []string // progress
+	said []vnflcm.Event // progress and waits
 }
 
 func newLab(t *testing.T, kind string) *lab {
@@ -175,7 +175,7 @@ func (l *lab) compose(driver vnflcm.InfraDriver, change ...func(*vnflcm.Config))
 		Observe: func(e vnflcm.Event) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.said = append(l.said, e.Message)
+			l.said = append(l.said, e)
 		}}
 	for _, c := range change {
 		c(&config)
@@ -196,7 +196,7 @@ func (l *lab) compose(driver vnflcm.InfraDriver, change ...func(*vnflcm.Config))
 func (l *lab) heard(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.said, func(s string) bool { return strings.Contains(s, text) })
+	return slices.ContainsFunc(l.said, func(e vnflcm.Event) bool { return strings.Contains(e.Message, text) })
 }
 
 func (l *lab) request(flavour, params string, levels ...vnflcm.ScaleInfo) vnflcm.InstantiateVnfRequest {

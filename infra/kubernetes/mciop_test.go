@@ -58,8 +58,8 @@ func (l *lab) releases() (out []string) {
 	l.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, text := range l.said {
-		if name, ok := strings.CutPrefix(text, "release vnf"+strings.ReplaceAll(l.id, "-", "")+"-"); ok {
+	for _, e := range l.said {
+		if name, ok := strings.CutPrefix(e.Message, "release vnf"+strings.ReplaceAll(l.id, "-", "")+"-"); ok && e.Kind == vnflcm.StepProgress { // a slow step repeats the text as what it waits for
 			name, _, _ = strings.Cut(name, ",")
 			out = append(out, name)
 		}

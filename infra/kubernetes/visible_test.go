@@ -42,7 +42,7 @@ func TestWaitIsVisible(t *testing.T) {
 		{"event", func() bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			return slices.ContainsFunc(l.said, has)
+			return slices.ContainsFunc(l.said, func(e vnflcm.Event) bool { return has(e.Message) })
 		}},
 		{"log", func() bool {
 			return slices.ContainsFunc(strings.Split(log.String(), "\n"), func(line string) bool {

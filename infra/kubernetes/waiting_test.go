@@ -178,8 +178,8 @@ func TestPodsAreWaitedFor(t *testing.T) {
 	count := func(text string) (n int) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		for _, s := range l.said {
-			if s == text {
+		for _, e := range l.said {
+			if e.Message == text {
 				n++
 			}
 		}
