@@ -168,12 +168,9 @@ func checkNumbers(op *Operation, now []VNFC) error {
 	if err != nil {
 		return err
 	}
-	have := map[string]int{}
-	for _, v := range now {
-		have[v.VDU]++
-		if _, known := want[v.VDU]; !known {
-			want[v.VDU] = 0
-		}
+	have := numbersOf(now)
+	for vdu := range have {
+		want[vdu] += 0
 	}
 	var faults []error
 	for _, vdu := range sortedKeys(want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,23 +12,25 @@ import (
 )
 
 // ElasticVDUs is an InfraDriver with VDUs whose number of VNFCs others decide, such as an autoscaler or the values of a chart. After each
-// of its methods the Manager compares what Plan announced with what Resources reports, except for elastic VDUs.
+// of its methods the Manager compares what Resources reports with what Plan announced and with the scale levels, except for elastic VDUs.
 type ElasticVDUs interface {
-	// ElasticVDUs returns the ids of these VDUs. The Manager calls it only after a method whose result differs from the plan.
+	// ElasticVDUs returns the ids of these VDUs. The Manager calls it only after a method whose result differs from the plan or the levels.
 	ElasticVDUs(ctx context.Context, op *Operation) ([]string, error)
 }
 
-// difference is one between the plan of an InfraDriver and the resources that it reports.
+// difference is one between the request, the plan of an InfraDriver, and the resources that it reports.
 type difference struct {
 	vdu, text string
 	// tolerable differences are warnings, because the VIM can cause them.
 	tolerable bool
 }
 
-// answers are the VNFCs that an InfraDriver announced and those that it reports.
+// answers are the VNFCs that an InfraDriver announced and those that it reports, with those that the request asks for.
 type answers struct {
 	planned     Change
-	before, now []VNFC // before: when the operation began
+	before, now []VNFC         // before: when the operation began
+	due         map[string]int // by VDU, of an instantiation or a scaling
+	targets     []VNFC         // of a heal
 }
 
 // checkPlan refuses a plan with a VDU that neither the flavour nor the VNF has.
@@ -73,7 +76,11 @@ func (s *session) checkResources(ctx context.Context, before []VNFC, now Resourc
 	if err := s.checkKnown(ctx, before, now.VNFCs); err != nil {
 		return err
 	}
-	list := answers{planned: s.op.Change, before: before, now: now.VNFCs}.differences()
+	asked := answers{planned: s.op.Change, before: before, now: now.VNFCs}
+	if err := asked.compareWith(s.op); err != nil {
+		return err
+	}
+	list := asked.differences()
 	elastic, err := s.elasticVDUs(ctx, list)
 	if err != nil {
 		return err
@@ -176,37 +183,71 @@ func (op *Operation) cpNames(vdu string) string {
 	return enumerate(ids, ", ")
 }
 
+// compareWith adds what the request of an operation asks for. VNFCs that the VNF had lost, or had too many, before a scaling are left out:
+// the driver need not make them good.
+func (a *answers) compareWith(op *Operation) error {
+	switch {
+	case op.Heal != nil:
+		a.targets = op.HealTargets()
+		return nil
+	case op.RollingBack || op.Instantiate == nil && op.Scale == nil:
+		return nil
+	}
+	want, err := op.Instances()
+	if err != nil {
+		return err
+	}
+	var had tosca.Size
+	if op.Scale != nil {
+		if had, err = op.Flavour.SizeAt(op.Initial.targetSize(), op.Before); err != nil {
+			return err
+		}
+	}
+	have := numbersOf(a.before)
+	a.due = map[string]int{}
+	for vdu, n := range want {
+		if more := n - had.Instances[vdu]; more > 0 {
+			a.due[vdu] = max(0, min(more, n-have[vdu]))
+		} else {
+			a.due[vdu] = min(0, max(more, n-have[vdu]))
+		}
+	}
+	return nil
+}
+
 func (a answers) differences() []difference {
-	return slices.Concat(a.ofAdded(), a.ofRemoved(), a.ofReplaced(), a.ofOthers())
+	return slices.Concat(a.ofAdded(), a.ofRemoved(), a.ofReplaced(), a.ofTargets(), a.ofOthers())
 }
 
 // ofAdded compares the numbers of new VNFCs.
 func (a answers) ofAdded() (out []difference) {
-	announced, reported := map[string]int{}, map[string]int{}
-	for _, v := range a.planned.Added {
-		announced[v.VDU]++
-	}
-	before := byID(a.before)
-	for _, v := range a.now {
-		if _, known := before[v.ID]; !known {
-			reported[v.VDU]++
-			announced[v.VDU] += 0
+	announced, reported := numbersOf(a.planned.Added), numbersOf(without(a.now, a.before))
+	for _, vdu := range a.vdus() {
+		least := max(announced[vdu], a.due[vdu])
+		if reported[vdu] >= least && reported[vdu] == announced[vdu] {
+			continue
 		}
-	}
-	for _, vdu := range sortedKeys(announced) {
-		if announced[vdu] != reported[vdu] {
-			out = append(out, difference{vdu, fmt.Sprintf("announced %d new VNFCs of %s, reported %d", announced[vdu], vdu, reported[vdu]), reported[vdu] > announced[vdu]})
+		text := fmt.Sprintf("announced %d new VNFCs of %s, reported %d", announced[vdu], vdu, reported[vdu])
+		if announced[vdu] < least {
+			text += fmt.Sprintf("; the scale levels ask for %d", least)
 		}
+		out = append(out, difference{vdu, text, reported[vdu] >= least})
 	}
 	return out
 }
 
-// ofRemoved finds VNFCs that were to be removed and exist.
+// ofRemoved finds VNFCs that were to be removed and exist, and scale-ins that removed too few.
 func (a answers) ofRemoved() (out []difference) {
 	now := byID(a.now)
 	for _, v := range a.planned.Removed {
 		if still, exists := now[v.ID]; exists {
 			out = append(out, difference{v.VDU, fmt.Sprintf("announced %s as removed, reported it with the resource %q", v.shown(), still.ResourceID), false})
+		}
+	}
+	announced, gone := numbersOf(a.planned.Removed), numbersOf(without(a.before, a.now))
+	for _, vdu := range a.vdus() {
+		if asked := -a.due[vdu]; announced[vdu] < asked && gone[vdu] < asked {
+			out = append(out, difference{vdu, fmt.Sprintf("announced the removal of %d VNFCs of %s, removed %d; the scale levels ask for %d", announced[vdu], vdu, gone[vdu], asked), false})
 		}
 	}
 	return out
@@ -227,6 +268,18 @@ func (a answers) ofReplaced() (out []difference) {
 	return out
 }
 
+// ofTargets finds VNFCs that were to be healed, and of which the driver neither announced a change nor changed the resource.
+func (a answers) ofTargets() (out []difference) {
+	now, planned := byID(a.now), byID(a.planned.Replaced)
+	for _, v := range a.targets {
+		other, exists := now[v.ID]
+		if _, announced := planned[v.ID]; exists && !announced && other.sameResource(v) {
+			out = append(out, difference{v.VDU, fmt.Sprintf("the request is to heal %s: announced no change of it, reported the same resource %q", v.shown(), v.ResourceID), true})
+		}
+	}
+	return out
+}
+
 // ofOthers finds VNFCs that are missing although the operation is not for them.
 func (a answers) ofOthers() (out []difference) {
 	now, planned := byID(a.now), byID(slices.Concat(a.planned.Removed, a.planned.Replaced))
@@ -235,6 +288,28 @@ func (a answers) ofOthers() (out []difference) {
 		if _, changed := planned[v.ID]; !exists && !changed {
 			out = append(out, difference{v.VDU, fmt.Sprintf("announced no change of %s, no longer reported it", v.shown()), true})
 		}
+	}
+	return out
+}
+
+// vdus returns the ids of all VDUs that VNFCs have or that the scale levels are about.
+func (a answers) vdus() []string {
+	ids := numbersOf(slices.Concat(a.before, a.now, a.planned.Added))
+	maps.Copy(ids, a.due)
+	return sortedKeys(ids)
+}
+
+// without returns the VNFCs of a list whose ids another list does not have.
+func without(list, other []VNFC) []VNFC {
+	known := byID(other)
+	return slices.DeleteFunc(slices.Clone(list), func(v VNFC) bool { _, has := known[v.ID]; return has })
+}
+
+// numbersOf counts VNFCs by their VDUs.
+func numbersOf(list []VNFC) map[string]int {
+	out := map[string]int{}
+	for _, v := range list {
+		out[v.VDU]++
 	}
 	return out
 }

@@ -182,6 +182,81 @@ func TestAnswersInDoubt(t *testing.T) {
 	}
 }
 
+// TestAnswersAndLevels: a driver that announces nothing and reports no change does not do what the request asks for.
+func TestAnswersAndLevels(t *testing.T) {
+	t.Parallel()
+	const text = ": vnflcm: the answers of the infrastructure driver do not fit together: "
+	for operation, tc := range map[string]struct{ err, warning string }{
+		"instantiate": {err: "instantiate" + text + "announced 0 new VNFCs of master, reported 0; the scale levels ask for 1; " +
+			"announced 0 new VNFCs of worker, reported 0; the scale levels ask for 2"},
+		"scale out":      {err: "scale" + text + "announced 0 new VNFCs of worker, reported 0; the scale levels ask for 2"},
+		"scale to level": {err: "scale.1" + text + "announced 0 new VNFCs of master, reported 0; the scale levels ask for 2"},
+		"scale in":       {err: "scale" + text + "announced the removal of 0 VNFCs of worker, removed 0; the scale levels ask for 1"},
+		"heal":           {warning: `heal: the request is to heal worker-0 (worker0): announced no change of it, reported the same resource "vm-worker-0-0"`},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			x, l := liars(t)
+			id := x.create()
+			if operation != "instantiate" {
+				x.instantiate(id, "bare", vnflcm.Completed)
+			}
+			var before []vnflcm.VNFC
+			l.plan = func(op *vnflcm.Operation, c *vnflcm.Change) { *c, before = vnflcm.Change{}, op.VNFCs }
+			l.resources = func(_ *vnflcm.Operation, r *vnflcm.Resources) { r.VNFCs = before }
+			opID, err := calls[operation](x, id)
+			must(t, err)
+			if tc.warning != "" {
+				occ, err := x.wait(opID, nil, vnflcm.Completed)
+				if diff := cmp.Diff([]string{tc.warning}, occ.Warnings); diff != "" || err != nil {
+					t.Errorf("%v %s", err, diff)
+				}
+				return
+			}
+			_, err = x.wait(opID, nil, vnflcm.FailedTemp)
+			wantIs(t, err, vnflcm.ErrDriverAnswer)
+			if diff := cmp.Diff(tc.err, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestScaleAfterLoss: a scaling need not make good what the VNF had lost, or had too many, before.
+func TestScaleAfterLoss(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		lose, add, gone []string // before and during the scaling
+		operation       string
+	}{
+		"out, one is missing":    {lose: []string{"worker-1"}, operation: "scale out", add: []string{"worker-2", "worker-3"}},
+		"in, one is missing":     {lose: []string{"worker-1"}, operation: "scale in"},
+		"in, two are missing":    {lose: []string{"worker-0", "worker-1"}, operation: "scale in"},
+		"in, another one":        {operation: "scale in", gone: []string{"worker-0"}},
+		"out, master is missing": {lose: []string{"master-0"}, operation: "scale out", add: []string{"worker-2", "worker-3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, l := liars(t)
+			id := x.create()
+			x.instantiate(id, "bare", vnflcm.Completed)
+			l.resources = without(tc.lose...)
+			opID, err := calls["change connectivity"](x, id) // the record loses them
+			x.wait(opID, err, vnflcm.Completed)
+			l.plan = func(_ *vnflcm.Operation, c *vnflcm.Change) { *c = vnflcm.Change{} }
+			l.resources = func(op *vnflcm.Operation, r *vnflcm.Resources) {
+				r.VNFCs = slices.Clone(op.VNFCs)
+				for _, id := range tc.add {
+					also(vnflcm.VNFC{ID: id, VDU: "worker", ResourceID: "vm-" + id})(op, r)
+				}
+				without(tc.gone...)(op, r)
+			}
+			opID, err = calls[tc.operation](x, id)
+			x.wait(opID, err, vnflcm.Completed)
+		})
+	}
+}
+
 // TestAnswersRollingBack: the VNFCs that a rollback removes must be gone.
 func TestAnswersRollingBack(t *testing.T) {
 	t.Parallel()
@@ -222,11 +297,12 @@ func TestElasticVDUs(t *testing.T) {
 		state     vnflcm.OperationState
 		want      string
 	}{
-		"fewer":   {[]string{"worker"}, nil, without("worker-3"), vnflcm.Completed, ""},
-		"more":    {[]string{"worker"}, nil, also(vnflcm.VNFC{ID: "x", VDU: "worker"}), vnflcm.Completed, ""},
-		"another": {[]string{"master"}, nil, without("worker-3"), vnflcm.FailedTemp, "announced 2 new VNFCs of worker, reported 1"},
-		"error":   {nil, errAsk, without("worker-3"), vnflcm.FailedTemp, "scale: reading the elastic VDUs: no answer"},
-		"unasked": {nil, errAsk, nil, vnflcm.Completed, ""},
+		"fewer":      {[]string{"worker"}, nil, without("worker-3"), vnflcm.Completed, ""},
+		"more":       {[]string{"worker"}, nil, also(vnflcm.VNFC{ID: "x", VDU: "worker"}), vnflcm.Completed, ""},
+		"no new one": {[]string{"worker"}, nil, without("worker-2", "worker-3"), vnflcm.Completed, ""},
+		"another":    {[]string{"master"}, nil, without("worker-3"), vnflcm.FailedTemp, "announced 2 new VNFCs of worker, reported 1"},
+		"error":      {nil, errAsk, without("worker-3"), vnflcm.FailedTemp, "scale: reading the elastic VDUs: no answer"},
+		"unasked":    {nil, errAsk, nil, vnflcm.Completed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -90,8 +90,15 @@ func mustBench(b *testing.B, err error) {
 	}
 }
 
-// idle is an InfraDriver whose operations take no time.
+// idle is an InfraDriver whose operations take no time. It makes no machines.
 type idle struct{}
+
+func (idle) ElasticVDUs(_ context.Context, op *vnflcm.Operation) (all []string, err error) {
+	for _, v := range op.Flavour.VDUs {
+		all = append(all, v.ID)
+	}
+	return all, nil
+}
 
 func (idle) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
 	return vnflcm.Change{}, nil

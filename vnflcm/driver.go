@@ -24,9 +24,10 @@ type InfraDriver interface {
 	Terminate(ctx context.Context, op *Operation) error
 	// Resources reports what there is now. After each of the methods above but Plan, the Manager compares the answer with the plan. The
 	// operation fails (ErrDriverAnswer) if a VNFC has no id, the id of another VNFC, or a VDU or a connection point that neither the flavour nor a
-	// ConnectionPointNamer has; if fewer VNFCs of a VDU are new than were announced; if one exists that was to be removed, or none has
-	// the id of one that was to be replaced; and if anything is left after Terminate. More new VNFCs, missing ones, and an unchanged
-	// ResourceID after a heal are warnings. Drivers with VDUs whose number others decide implement ElasticVDUs.
+	// ConnectionPointNamer has; if fewer VNFCs of a VDU are new than were announced, or fewer are new or gone than the scale levels ask for;
+	// if one exists that was to be removed, or none has the id of one that was to be replaced; and if anything is left after Terminate. More
+	// new VNFCs, missing ones, and an unchanged ResourceID after a heal are warnings. Drivers with VDUs whose number others decide implement
+	// ElasticVDUs.
 	Resources(ctx context.Context, op *Operation) (Resources, error)
 }
 

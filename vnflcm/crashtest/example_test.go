@@ -81,18 +81,21 @@ type cloud struct {
 var errWrongOperation = errors.New("the toy can only be instantiated")
 
 func (c *cloud) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
-	return vnflcm.Change{}, nil
+	return vnflcm.Change{Added: []vnflcm.VNFC{{ID: "web-0", VDU: "web"}}}, nil
 }
 func (c *cloud) Scale(context.Context, *vnflcm.Operation) error     { return errWrongOperation }
 func (c *cloud) Heal(context.Context, *vnflcm.Operation) error      { return errWrongOperation }
 func (c *cloud) Terminate(context.Context, *vnflcm.Operation) error { return errWrongOperation }
 
-func (c *cloud) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
-	return vnflcm.Resources{}, nil
+func (c *cloud) Resources(ctx context.Context, _ *vnflcm.Operation) (r vnflcm.Resources, err error) {
+	id, exists, err := c.find(ctx)
+	if exists {
+		r.VNFCs = []vnflcm.VNFC{{ID: id, VDU: "web", ResourceID: id}}
+	}
+	return r, err
 }
 
 func (c *cloud) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
-	op.Declare("web-0")
 	create := vnflcm.Step[string]{Name: "create-server", On: "web-0", Do: c.create}
 	if !c.careless {
 		create.Probe = c.find

@@ -65,7 +65,7 @@ HOOKS
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// pods is an infra driver that has pods somewhere, which answer at node ports.
+// pods is an infra driver that has pods somewhere, which answer at node ports. Their number is decided elsewhere.
 type pods struct {
 	mu    sync.Mutex
 	ports []vnflcm.NodePort
@@ -74,6 +74,9 @@ type pods struct {
 	ended map[string]bool // instances that were terminated
 }
 
+func (p *pods) ElasticVDUs(context.Context, *vnflcm.Operation) ([]string, error) {
+	return []string{"WEB"}, nil
+}
 func (p *pods) Plan(context.Context, *vnflcm.Operation) (vnflcm.Change, error) {
 	return vnflcm.Change{}, nil
 }
