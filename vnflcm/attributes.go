@@ -26,7 +26,7 @@ type dataType struct {
 // because vnflcm does not import these packages. A Go type that is missing here has no ignored attributes and is not strict.
 var dataTypes = map[string]dataType{
 	"vnflcm.InstantiateVnfRequest":           {ignored: []string{"selectedDeployableModule", "certificateConfigurationData"}},
-	"vnflcm.VnfInfoModificationRequest":      {ignored: []string{"vnfPkgId", "vnfcInfoModifications", "vnfcInfoModificationsDeleteList"}},
+	"vnflcm.VnfInfoModificationRequest":      {ignored: []string{"vnfPkgId", "vnfcInfoModificationsDeleteList"}},
 	"vnflcm.ScaleVnfRequest":                 {strict: true},
 	"vnflcm.ScaleVnfToLevelRequest":          {strict: true},
 	"vnflcm.HealVnfRequest":                  {strict: true},

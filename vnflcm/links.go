@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 // links are the external and the managed links that hold when the operation has succeeded.
@@ -116,11 +117,23 @@ func (op *Operation) checkConnectivity() error {
 		for j, cp := range link.ExtCps {
 			if !hasCP(op.Flavour, cp.CpdID) {
 				faults = append(faults, &ParamError{Path: fmt.Sprintf("%s.extCps[%d].cpdId", path, j), Value: cp.CpdID,
-					Reason: "the flavour has no such connection point"})
+					Reason: "the flavour has no such connection point; it has " + enumerate(problem.NearestFirst(cp.CpdID, cpdIDs(op.Flavour)), ", ")})
 			}
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// cpdIDs returns the ids of the connection points that a request can connect.
+func cpdIDs(f *tosca.Flavour) []string {
+	ids := map[string]bool{}
+	for _, cp := range f.CPs {
+		ids[cp.ID] = true
+	}
+	for _, cp := range f.ExternalCPs {
+		ids[cp.ID] = true
+	}
+	return sortedKeys(ids)
 }
 
 func hasCP(f *tosca.Flavour, cpd string) bool {

@@ -2,6 +2,7 @@ package vnflcm_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,11 +114,14 @@ func TestFaultyChangeOfConnectivity(t *testing.T) {
 	t.Parallel()
 	x := newToys(t, nil)
 	id := x.connected()
-	two := append(link("b", "", "worker_cp", "nowhere"), link("b", "net-b")...)
+	two := append(link("b", "", "worker_cp", "workr_cp"), link("b", "net-b")...)
 	_, err := x.ChangeExtConn(t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: two})
 	want := []string{"extVirtualLinks[0].resourceId", "extVirtualLinks[0].extCps[1].cpdId", "extVirtualLinks[1].id", "extVirtualLinks[1].extCps"}
 	if diff := cmp.Diff(want, faults(err)); diff != "" {
 		t.Error(diff)
+	}
+	if known := "the flavour has no such connection point; it has worker_cp, master_cp"; !strings.Contains(err.Error(), known) {
+		t.Errorf("%q is not in: %v", known, err)
 	}
 	_, err = x.ChangeExtConn(t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{})
 	if diff := cmp.Diff([]string{"extVirtualLinks"}, faults(err)); diff != "" {
