@@ -23,7 +23,7 @@ test: $(GOTESTSUM) ## tests of every package in a few minutes; lists the skipped
 
 .PHONY: race
 race: $(GOTESTSUM) ## the packages that start goroutines, under the race detector
-	$(GOTESTSUM) --format pkgname -- -count=1 -race -timeout 20m ./vnflcm/... ./sshexec/... ./helmclient/... ./mgmt/internal/plan ./mgmt/kubeadm/etcd
+	$(GOTESTSUM) --format pkgname -- -count=1 -race -timeout 20m ./vnflcm/... ./sshexec/... ./helmclient/... ./infra/infratest ./infra/kubernetes/kubetest ./internal/fanout ./internal/retry ./mgmt/internal/plan ./mgmt/kubeadm/etcd
 
 .PHONY: full
 full: $(GOTESTSUM) ## whole matrices, then every package under the race detector (an hour and more)
