@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -24,6 +23,8 @@ type cloud struct {
 	machines []machine
 	volumes  []string
 	before   func() error
+	ready    chan struct{} // closed when the VIM finishes its changes; nil: at once
+	pending  bool          // a change is not finished
 }
 
 // change makes a change, unless the test refuses it.
@@ -36,7 +37,37 @@ func (c *cloud) change(do func()) error {
 		}
 	}
 	do()
+	c.pending = c.ready != nil
 	return nil
+}
+
+// stall keeps changes unfinished, or finishes them.
+func (c *cloud) stall(stalled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ready != nil {
+		close(c.ready)
+		c.ready, c.pending = nil, false
+	}
+	if stalled {
+		c.ready = make(chan struct{})
+	}
+}
+
+// await waits until the changes are finished.
+func (c *cloud) await(ctx context.Context) error {
+	c.mu.Lock()
+	ready, pending := c.ready, c.pending
+	c.mu.Unlock()
+	if !pending {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-ready:
+		return nil
+	}
 }
 
 func (c *cloud) create(m machine) error {
@@ -113,17 +144,18 @@ func (d *driver) step(ctx context.Context, op *vnflcm.Operation, name, on string
 		ctx = context.WithoutCancel(ctx)
 	}
 	op.Declare(on)
-	err := vnflcm.Do(ctx, op, name, on, func(context.Context) error { return do() })
+	err := vnflcm.Do(ctx, op, name, on, func(ctx context.Context) error {
+		if d.bug == "the wait ignores the context" {
+			ctx = context.WithoutCancel(ctx)
+		}
+		return errors.Join(do(), d.await(ctx))
+	})
 	switch d.bug {
 	case "errors of steps are dropped":
 		return nil
 	case "the cause is dropped":
 		if err != nil {
 			return errors.New("it took too long")
-		}
-	case "the wait ignores the context":
-		if err == nil && ctx.Err() != nil {
-			<-time.After(3 * time.Second)
 		}
 	}
 	return err
@@ -295,6 +327,7 @@ func setup(bug string) Setup {
 					defer c.mu.Unlock()
 					return slices.Clone(c.volumes), nil
 				},
+				Stall: c.stall,
 				OnChange: func(before func() error) {
 					c.mu.Lock()
 					defer c.mu.Unlock()

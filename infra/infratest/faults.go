@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -76,15 +77,23 @@ func disturbed(t testing.TB, s Setup, o operation, want error, prepare func(*lab
 		l.must(err)
 		l.fails(m, o.name, opID, want)
 		l.instead = nil
-		if l.w.OnChange != nil {
-			l.w.OnChange(nil)
-		}
+		l.resume()
 		l.complete(m, o.name+", retried", opID, m.Retry(t.Context(), opID))
 		if diff := gocmp.Diff(end, l.outcome(m, id)); diff != "" {
 			t.Errorf("%s: the end (+) is not that of an undisturbed run (-):\n%s", o.name, diff)
 		}
 		l.agree(o.name + ", retried")
 	})
+}
+
+// resume ends what a test has asked of the VIM.
+func (l *lab) resume() {
+	if l.w.OnChange != nil {
+		l.w.OnChange(nil)
+	}
+	if l.w.Stall != nil {
+		l.w.Stall(false)
+	}
 }
 
 // cancelled calls each method with a context that has ended: the method must return the cause or
@@ -110,30 +119,52 @@ func cancelled(t testing.TB, s Setup) {
 	}
 }
 
-// interrupted cancels each method at its first change or, if the World does not show changes, at its first step.
+// interrupted cancels each method at its first change and at its last one or, if the World does not show changes, at its first step.
 func interrupted(t testing.TB, s Setup) {
 	t.Helper()
 	for _, o := range open(t, s).operations() {
-		var cancel context.CancelCauseFunc
-		disturbed(t, s, o, errCancel, func(l *lab) {
-			l.instead = func(ctx context.Context, _ string, do func(context.Context) error) error {
-				ctx, stop := context.WithCancelCause(ctx)
-				defer stop(nil)
+		interruptedAt(t, s, o, 1)
+		cuts, _ := watched(t, s, o)
+		if n := len(cuts); n > 0 && cuts[n-1].change > 1 {
+			o.name += ", last change"
+			interruptedAt(t, s, o, cuts[n-1].change)
+		}
+	}
+}
+
+// interruptedAt cancels a method at its nth change. If it is the first, and the VIM can stall, the VIM finishes it only after the operation
+// has ended.
+func interruptedAt(t testing.TB, s Setup, o operation, nth int32) {
+	t.Helper()
+	var cancel context.CancelCauseFunc
+	disturbed(t, s, o, errCancel, func(l *lab) {
+		l.instead = func(ctx context.Context, _ string, do func(context.Context) error) error {
+			ctx, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			if l.w.Stall != nil && nth == 1 {
+				l.w.Stall(true)
+			}
+			if l.w.OnChange == nil {
 				cancel = stop
-				if l.w.OnChange != nil {
-					l.w.OnChange(func() error { stop(errCancel); return nil })
-				}
 				return errors.Join(do(ctx), errCancel)
 			}
-		}, func(c *vnflcm.Config) {
-			c.Intercept = func(ctx context.Context, _ vnflcm.StepInfo, next func(context.Context) error) error {
-				if cancel != nil {
-					cancel(errCancel)
+			var changes atomic.Int32
+			l.w.OnChange(func() error {
+				if changes.Add(1) == nth {
+					stop(errCancel)
 				}
-				return next(ctx)
+				return nil
+			})
+			return errors.Join(do(ctx), errCancel)
+		}
+	}, func(c *vnflcm.Config) {
+		c.Intercept = func(ctx context.Context, _ vnflcm.StepInfo, next func(context.Context) error) error {
+			if cancel != nil {
+				cancel(errCancel)
 			}
-		})
-	}
+			return next(ctx)
+		}
+	})
 }
 
 // panicInStep has the first step of each method panic. Methods without steps are left out.

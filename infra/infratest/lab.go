@@ -224,6 +224,7 @@ func (l *lab) end(m *vnflcm.Manager, name, opID string) (*vnflcm.VnfLcmOpOcc, er
 	defer cancel()
 	occ, err := m.Wait(ctx, opID)
 	if ctx.Err() != nil {
+		l.resume() // so that the Manager can end
 		l.t.Fatalf("%s: the operation has not ended within %s", name, l.s.patience)
 	}
 	return occ, err

@@ -20,7 +20,7 @@ var checks = []struct {
 //   - death: the process dies before and after each step, with and without its journal, and before each change of the VIM. The next process
 //     must reach the end of an undisturbed run.
 //   - cancelled: a method whose context has ended returns the cause or context.Canceled, and changes nothing.
-//   - interrupted: an operation whose context ends at its first change ends within a minute, and a retry completes it.
+//   - interrupted: an operation whose context ends at its first or last change ends within a minute, and a retry completes it.
 //   - panic in a step: the operation fails with this error, and a retry completes it.
 //
 // After each operation the machines on the VIM are compared with the answers of the driver.

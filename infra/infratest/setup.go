@@ -34,14 +34,19 @@ type World struct {
 	VIM vnflcm.VimConnectionInfo
 	// Driver returns the driver of another process.
 	Driver func() vnflcm.InfraDriver
-	// Machines returns the resource ids (vnflcm.VNFC.ResourceID) of all machines on the VIM, without the help of the driver.
+	// Machines returns the resource ids (vnflcm.VNFC.ResourceID) of all machines on the VIM that are ready, without the help of the driver.
 	Machines func(ctx context.Context) ([]string, error)
-	// Others returns a line for each other resource, such as networks, ports, volumes and temporary files. Default: none.
+	// Others returns a line for each other resource, such as networks, ports, volumes, temporary files and machines that the VIM is making.
+	// Default: none.
 	Others func(ctx context.Context) ([]string, error)
 	// OnChange makes the VIM call before ahead of each change that a driver asks for. If before returns an error, the change has no
 	// effect and the driver gets an error. nil ends this. Without OnChange a process dies before and after the steps only, and an
 	// operation is cancelled when its first step begins.
 	OnChange func(before func() error)
+	// Stall makes the VIM accept changes and not finish them, until Stall is called with false: new machines do not become ready, and
+	// removed ones do not disappear. It is for VIMs that answer before a change is finished. Without Stall, Run does not find a driver that
+	// ignores its context while it waits.
+	Stall func(stalled bool)
 }
 
 // simple is the default of Setup.Package.
