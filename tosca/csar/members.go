@@ -137,6 +137,9 @@ func nameFault(name string) (code problem.Code, why string) {
 			return problem.ZipSlip, "a path that leads out of the package"
 		}
 	}
+	if dotName(name) {
+		return problem.BadName, `begins with "./": pack the package without it, for example with zip -r vnf.csar *`
+	}
 	if !fs.ValidPath(name) || name == "." {
 		return problem.BadName, "not in the plain form dir/file"
 	}

@@ -20,10 +20,14 @@ func (a *Archive) entryInRoot(r *report.Report) error {
 			found = append(found, name)
 		}
 	}
-	switch {
-	case len(found) == 1:
+	if len(found) == 1 {
 		a.meta.EntryDefinitions = found[0]
 		return a.readTemplateMetadata(r)
+	}
+	near := a.nearMiss()
+	switch {
+	case near != "":
+		r.Errorf(problem.Position{}, problem.MissingEntry, "%s", near)
 	case len(found) > 1:
 		r.Errorf(problem.Position{}, problem.MissingEntry, "there is no %s, and %d YAML files in the root instead of one", metaFile, len(found))
 	default:

@@ -40,7 +40,7 @@ func (p *opening) directory(ctx context.Context, name string) (*source, error) {
 func (p *opening) zip(ctx context.Context, r io.ReaderAt, size int64, closer func() error) (*source, error) {
 	z, err := newZip(r, size)
 	if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		p.report.Errorf(problem.Position{}, problem.NotPackage, "no zip archive")
+		p.report.Errorf(problem.Position{}, problem.NotPackage, "%s", otherFormat(r))
 		return nil, errors.Join(p.report.Err(), closer())
 	}
 	if err != nil {

@@ -128,6 +128,8 @@ func (l *loader) read(file string) ([]string, error) {
 	case root.Kind != yamltree.Mapping:
 		l.report.Errorf(root.Pos, problem.YAML, "a service template must be a mapping")
 		return nil, nil
+	case l.otherLanguage(file, root):
+		return nil, nil
 	}
 	d := Document{File: file, Root: root, Version: l.version(file, root)}
 	l.result.All = append(l.result.All, d)
