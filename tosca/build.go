@@ -2,6 +2,7 @@ package tosca
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/csar"
@@ -18,7 +19,8 @@ type builder struct {
 	types  grammar.Types
 	pkg    *csar.Archive
 	report *report.Report
-	budget int // remaining units for expressions
+	quirks []Quirk // deviations that are warnings
+	budget int     // remaining units for expressions
 	entry  *topology
 	all    []*topology // topologies of all documents, the entry file first
 	df     []*topology // topologies of the flavours
@@ -26,8 +28,8 @@ type builder struct {
 
 // buildVNFD builds the model. It continues after a fault, to report all faults at once. The result is valid only if r has no
 // errors.
-func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) *VNFD {
-	b := builder{docs: docs, types: types, pkg: a, report: r, budget: maxEvaluations}
+func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, quirks []Quirk, r *report.Report) *VNFD {
+	b := builder{docs: docs, types: types, pkg: a, quirks: quirks, report: r, budget: maxEvaluations}
 	b.entry = b.topology(docs.Entry())
 	b.findFlavours()
 	if !b.describesOneVNF() {
@@ -131,8 +133,17 @@ func (b *builder) checkAllowed(t *topology, name string, v *yamltree.Node) {
 			return
 		}
 	}
-	b.report.Errorf(v.Pos, problem.Value, "%s is %q, but its type allows only %s", name, v.Text,
-		(&yamltree.Node{Kind: yamltree.Sequence, Items: allowed}).Flow())
+	p := problem.Problem{
+		Position: v.Pos, Code: problem.Value,
+		Message: fmt.Sprintf("%s is %q, but its type allows only %s", name, v.Text, (&yamltree.Node{Kind: yamltree.Sequence, Items: allowed}).Flow()),
+	}
+	if slices.Contains(grammar.Identifiers, name) {
+		p.Quirk = problem.OtherIdentifiers
+		if slices.Contains(b.quirks, p.Quirk) {
+			p.Severity = problem.Warning
+		}
+	}
+	b.report.Add(p)
 }
 
 // flavourID returns the flavour_id of a topology.

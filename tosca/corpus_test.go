@@ -16,8 +16,6 @@ import (
 
 // refused are packages with faults that their origin considers valid, each with the code of its first problem.
 var refused = map[string]problem.Code{
-	// provider is not one of the valid_values.
-	"tacker-s-tests-etc-s-svp_csar_in_meta_and_manifest": problem.Value,
 	// Stubs of unit tests without their entry file.
 	"tacker-ut-test_csar_utils_data-test_csar_utils_common": problem.MissingEntry,
 	"tacker-unit-sol_refactored-s-sample2":                  problem.MissingEntry,

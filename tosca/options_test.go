@@ -150,3 +150,38 @@ func TestDescribing(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherIdentifiers opens VNFDs whose type allows other identifiers and other values than they have.
+func TestOtherIdentifiers(t *testing.T) {
+	const types = "node_types: {my.VNF: {derived_from: tosca.nodes.nfv.VNF, properties: {provider: {constraints: [{valid_values: [Maker]}]}, " +
+		"flavour_id: {type: string, constraints: [{valid_values: [simple]}]}}}}\n"
+	imports := "etsi_nfv_sol001_vnfd_types.yaml"
+	descriptor := strings.Replace(strict(imports), "type: tosca.nodes.nfv.VNF", "type: my.VNF", 1) + types
+	literal := strings.Replace(descriptor, "provider: Maker", "provider: Other", 1)
+	input := strings.Replace(strings.Replace(descriptor, "provider: Maker", "provider: {get_input: maker}", 1),
+		"topology_template:\n", "topology_template:\n  inputs: {maker: {type: string, default: Other}}\n", 1)
+	for name, c := range map[string]struct {
+		text             string
+		accepted, strict bool
+		quirk            problem.Quirk
+	}{
+		"allowed":     {descriptor, true, true, ""},
+		"other":       {literal, true, false, problem.OtherIdentifiers},
+		"other input": {input, true, false, problem.OtherIdentifiers},
+		"other default": {strings.Replace(strings.Replace(descriptor, "        provider: Maker\n", "", 1), "[{valid_values: [Maker]}]", "[{valid_values: [Maker]}], default: Other", 1),
+			true, false, problem.OtherIdentifiers},
+		"other flavour": {strings.Replace(descriptor, "flavour_id: simple", "flavour_id: wide", 1), false, false, ""},
+	} {
+		files := fstest.MapFS{"v.yaml": file(c.text)}
+		p, err := tosca.OpenFS(t.Context(), files)
+		if (err == nil) != c.accepted {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.quirk != "" && (err != nil || len(p.Warnings()) != 1 || p.Warnings()[0].Quirk != c.quirk) {
+			t.Errorf("%s: no warning of the quirk %s: %v", name, c.quirk, err)
+		}
+		if _, err := tosca.OpenFS(t.Context(), files, tosca.Strict()); (err == nil) != c.strict {
+			t.Errorf("%s: strict: %v", name, err)
+		}
+	}
+}

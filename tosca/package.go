@@ -76,7 +76,7 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 		return r.Err()
 	}
 	model := &report.Report{}
-	p.vnfd = buildVNFD(docs, types, p.Archive, model)
+	p.vnfd = buildVNFD(docs, types, p.Archive, s.quirks(), model)
 	if p.vnfd != nil || !s.anyDescriptor {
 		r.Merge(model)
 	}

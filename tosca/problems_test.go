@@ -74,7 +74,7 @@ func TestProblemsOfAVNFD(t *testing.T) {
 		{"no descriptor_id", strings.Replace(head, "descriptor_id: i, ", "", 1), []string{"v.yaml:4:5 vnfd.missing-property"}},
 		{"value not allowed", strings.Replace(head, "nfv.VNF,", "nfv.VNF2,", 1) +
 			"node_types: {tosca.nodes.nfv.VNF2: {derived_from: tosca.nodes.nfv.VNF, properties: {provider: {constraints: [{valid_values: [q]}]}}}}\n",
-			[]string{"v.yaml:4:85 tosca.value-not-allowed"}},
+			[]string{"v.yaml:4:85 tosca.value-not-allowed?"}}, // an error with Strict
 		{"type of itself", head + "node_types: {a: {derived_from: b}, b: {derived_from: a}}\n",
 			[]string{"v.yaml:6:14 tosca.type-cycle", "v.yaml:6:36 tosca.type-cycle"}},
 		{"text expected", strings.Replace(head, "provider: p", "provider: [p]", 1), []string{"v.yaml:4:84 tosca.wrong-type"}},

@@ -160,6 +160,11 @@ func options(strict, signed bool, roots string) ([]tosca.Option, error) {
 // that.
 func check(ctx context.Context, path string, tolerated problem.Severity, opts []tosca.Option) (result, int) {
 	problems, err := tosca.Check(ctx, path, opts...)
+	for i, p := range problems {
+		if p.Quirk == problem.OtherIdentifiers { // a VNFM lets it pass, but the author of a package should not
+			problems[i].Severity = problem.Error
+		}
+	}
 	switch {
 	case err != nil:
 		return result{Path: path, Verdict: unreadable, Problems: problem.List{}, Reason: err.Error()}, exitUnreadable

@@ -41,6 +41,16 @@ func csarOf(t *testing.T, descriptor string) string {
 	return name
 }
 
+// identified is a VNFD whose provider is not among the valid_values of its type.
+const identified = `tosca_definitions_version: tosca_simple_yaml_1_2
+imports: [etsi_nfv_sol001_vnfd_types.yaml]
+node_types: {my.VNF: {derived_from: tosca.nodes.nfv.VNF, properties: {provider: {constraints: [{valid_values: [Maker]}]}}}}
+topology_template:
+  node_templates:
+    VNF: {type: my.VNF, properties: {descriptor_id: i, descriptor_version: '1', provider: Other, product_name: n, software_version: '1',
+      flavour_id: simple, flavour_description: d, vnfm_info: ['0:vnfkit']}}
+`
+
 func TestExitCodes(t *testing.T) {
 	good, bad, none := samples.Package("cnf"), csarOf(t, "tosca_definitions_version: tosca_2_0\n"), filepath.Join(t.TempDir(), "none")
 	server := httptest.NewTLSServer(nil)
@@ -49,6 +59,7 @@ func TestExitCodes(t *testing.T) {
 	if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	others := csarOf(t, identified)
 	withWarnings := samples.Package("k8s-cluster") // its images have no checksums
 	for _, tt := range []struct {
 		name string
@@ -66,6 +77,7 @@ func TestExitCodes(t *testing.T) {
 		{"strict, warnings", []string{"-strict", withWarnings}, exitProblems, []string{": error: ", withWarnings + ": problems"}},
 		{"roots, no signature", []string{"-roots", roots, good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
 		{"no signature", []string{"-require-signature", good}, exitProblems, []string{": error: the package is not signed", good + ": problems"}},
+		{"identifiers outside their valid_values", []string{others}, exitProblems, []string{": error: the value Other is not allowed", others + ": problems"}},
 		{"as a VNFD", []string{"-as", "vnfd", good}, exitClean, []string{good + ": clean"}},
 		{"as an NSD", []string{"-as", "nsd", good}, exitProblems, []string{"[tosca.other-descriptor]", good + ": problems"}},
 		{"as a PNFD", []string{"-as", "pnfd", good}, exitProblems, []string{"[tosca.other-descriptor]", good + ": problems"}},

@@ -16,6 +16,9 @@ const (
 	QuotedValue Quirk = "quoted-value"
 	// ValueCase accepts values that differ from a valid value only in case: SHA-512 for sha-512.
 	ValueCase Quirk = "value-case"
+	// OtherIdentifiers accepts identifiers of a VNF, such as its provider or descriptor_id, that are not among the valid_values of their
+	// type.
+	OtherIdentifiers Quirk = "other-identifiers"
 	// MissingUnit accepts numbers without a unit for sizes, times and other scalars with units.
 	MissingUnit Quirk = "missing-unit"
 	// EmptyRequirement treats a requirement with no value as not assigned.
@@ -37,6 +40,6 @@ const (
 
 // Quirks lists all quirks.
 var Quirks = []Quirk{
-	UnimportedTypes, IncompleteProperties, UnquotedText, QuotedValue, ValueCase, MissingUnit, EmptyRequirement, MappedRequirements, RollbackHooks, LooseMappings,
+	UnimportedTypes, IncompleteProperties, UnquotedText, QuotedValue, ValueCase, OtherIdentifiers, MissingUnit, EmptyRequirement, MappedRequirements, RollbackHooks, LooseMappings,
 	MisplacedSections, MisfiledTypes,
 }

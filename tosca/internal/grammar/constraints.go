@@ -32,11 +32,14 @@ func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree
 			Message:  fmt.Sprintf("the value %s is not allowed", n.Flow()),
 			Expected: c.Key + " " + c.Value.Flow(),
 		}
-		if c.Key != "valid_values" || !v.nearestValue(n, c.Value.List(), &p) {
+		switch {
+		case c.Key == "valid_values" && v.nearestValue(n, c.Value.List(), &p):
+			v.deviation(problem.ValueCase, p)
+		case c.Key == "valid_values" && v.ofIdentifier:
+			v.deviation(problem.OtherIdentifiers, p)
+		default:
 			v.add(p)
-			continue
 		}
-		v.deviation(problem.ValueCase, p)
 	}
 }
 

@@ -37,7 +37,9 @@ func (v *validator) typeDefinition(kind Kind, def *yamltree.Node) {
 	if base := def.Get("derived_from"); kind != DataTypes || !isPrimitive(base.Str()) {
 		v.typeNamed(kind, base)
 	}
+	v.inVNFType = kind == NodeTypes && v.types.Is(kind, def.Get("derived_from").Str(), typeVNF)
 	v.propertyDefinitions(def.Get("properties"), propertyDefinition)
+	v.inVNFType = false
 	v.propertyDefinitions(def.Get("attributes"), attributeDefinition)
 	v.constraintClauses(def.Get("constraints"))
 	v.capabilityDefinitions(def.Get("capabilities"))
@@ -77,7 +79,9 @@ func (v *validator) propertyDefinitions(section *yamltree.Node, of construct) {
 			continue
 		}
 		v.schema(f.Value)
+		v.ofIdentifier = v.inVNFType && slices.Contains(Identifiers, f.Key)
 		v.value(nil, f.Value.Get("default"), f.Value)
+		v.ofIdentifier = false
 	}
 }
 

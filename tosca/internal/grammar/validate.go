@@ -22,6 +22,8 @@ type validator struct {
 	report   *report.Report
 	steps    int
 	patterns map[string]*regexp.Regexp // compiled patterns; nil for a pattern that is not checked
+	// ofIdentifier is set while the value of an identifier of a VNF is checked, inVNFType while the properties of a VNF's type are.
+	ofIdentifier, inVNFType bool
 	// unimported are the types that were reported as not imported.
 	unimported map[string]bool
 }

@@ -1,9 +1,17 @@
 package grammar
 
 import (
+	"slices"
+
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
+
+// typeVNF is the type from which the types of VNFs are derived.
+const typeVNF = ofSOL001 + "VNF"
+
+// Identifiers are the properties that identify a VNF product, to which the quirk problem.OtherIdentifiers applies.
+var Identifiers = []string{"descriptor_id", "descriptor_version", "provider", "product_name", "software_version", "vnfm_info"}
 
 // properties checks the properties of a template against the definitions in a section of its type. refined are definitions
 // that override those of the type: a node type may refine the properties of a capability.
@@ -23,6 +31,7 @@ func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section stri
 			v.unknownProperty(f, d, section)
 			continue
 		}
+		v.ofIdentifier = section == "properties" && d.is(typeVNF) && slices.Contains(Identifiers, f.Key)
 		value := f.Value
 		if section == "attributes" && longAttribute(value) {
 			value = value.Get("value")
@@ -31,6 +40,7 @@ func (v *validator) properties(s *scope, n *yamltree.Node, d *Type, section stri
 		if inherited := d.typeOf(section, f.Key, def); inherited != nil {
 			v.value(s, value, inherited)
 		}
+		v.ofIdentifier = false
 	}
 }
 
