@@ -27,7 +27,9 @@ type Package struct {
 
 // Open opens the package at name, a CSAR (.csar or .zip) or a directory with the same layout, and parses its VNFD. If the package
 // or the VNFD has faults, the error is a problem.List with all of them. Faults that do not prevent the use of the VNFD are in
-// Package.Warnings instead. The caller closes the package.
+// Package.Warnings instead. Open reads TOSCA.meta, the manifest, whose signature it checks, and the VNFD. It reads the other files, to
+// compare their digests, only with the policy csar.Require; Verify, Check and Cache.Open do so except with csar.Off. The caller closes the
+// package.
 func Open(ctx context.Context, name string, opts ...Option) (*Package, error) {
 	s := settingsFrom(opts)
 	a, err := csar.Open(ctx, name, s.archive)

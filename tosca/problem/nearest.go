@@ -10,27 +10,42 @@ import (
 const longest, most = 80, 500
 
 // Nearest returns the name in among that is most similar to a misspelt name, "" if none is similar. A name that differs only in upper and
-// lower case is the most similar one; of equally similar names Nearest returns the first. It returns "" for a name of more than 80 bytes,
-// and for a list of more than 500 names.
+// lower case is the most similar one; of equally similar names Nearest returns the first of the alphabet. A third of the name may differ;
+// the parts of dotted names that are equal do not count, so that tosca.nodes.nfv.VNF is not similar to tosca.nodes.nfv.VL. Nearest returns
+// "" for a name of more than 80 bytes, and for a list of more than 500 names.
 func Nearest(name string, among []string) string {
 	if len(name) > longest || len(among) > most {
 		return ""
 	}
+	among = slices.Sorted(slices.Values(among))
 	for _, candidate := range among {
 		if strings.EqualFold(candidate, name) && candidate != name {
 			return candidate
 		}
 	}
-	best, distance := "", max(1, len(name)/3)+1
+	best, distance := "", longest
 	for _, candidate := range among {
-		if len(candidate) > longest {
+		if len(candidate) > longest || candidate == name {
 			continue
 		}
-		if d := levenshtein(name, candidate); d < distance && candidate != name {
+		a, b := withoutCommonParts(name, candidate)
+		if d := levenshtein(a, b); d <= max(1, len(a)/3) && d < distance {
 			best, distance = candidate, d
 		}
 	}
 	return best
+}
+
+// withoutCommonParts returns two dotted names without the parts with which both begin.
+func withoutCommonParts(a, b string) (restA, restB string) {
+	for {
+		part, afterA, dotted := strings.Cut(a, ".")
+		afterB, same := strings.CutPrefix(b, part+".")
+		if !dotted || !same {
+			return a, b
+		}
+		a, b = afterA, afterB
+	}
 }
 
 // NearestFirst returns the names sorted by their similarity to a misspelt name, the most similar first. Names with more than 80 bytes come

@@ -41,6 +41,16 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
+	types := []string{"tosca.nodes.nfv.VNF", "tosca.nodes.nfv.Cp", "tosca.nodes.nfv.VduCp", "tosca.nodes.Compute"}
+	for name, want := range map[string]string{"tosca.nodes.nfv.VL": "", "tosca.nodes.nfv.VduCP": "tosca.nodes.nfv.VduCp", "tosca.nodes.nfv.Vducpp": "tosca.nodes.nfv.VduCp",
+		"tosca.nodes.Computer": "tosca.nodes.Compute", "tosca.node.Compute": "tosca.nodes.Compute", "tosca.nodes.nvf.VNF": "tosca.nodes.nfv.VNF"} {
+		if got := problem.Nearest(name, types); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	if got := problem.Nearest("vnfIs", []string{"vnfIb", "vnfIa"}); got != "vnfIa" {
+		t.Errorf("of equally similar names the first of the alphabet is wanted, not %q", got)
+	}
 	for range 10 {
 		if got := problem.Nearest("vnfIs", []string{"vnfIa", "vnfIb"}); got != "vnfIa" {
 			t.Errorf("of equally similar names the first is wanted, not %q", got)

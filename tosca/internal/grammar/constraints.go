@@ -29,7 +29,7 @@ func (v *validator) constraints(n *yamltree.Node, kind string, clauses *yamltree
 		}
 		p := problem.Problem{
 			Position: n.Pos, Code: problem.Value,
-			Message:  fmt.Sprintf("the value %s is not allowed", n.Flow()),
+			Message:  fmt.Sprintf("the value %s is not allowed", shown(n)),
 			Expected: c.Key + " " + c.Value.Flow(),
 		}
 		switch {

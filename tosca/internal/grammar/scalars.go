@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -162,10 +163,13 @@ func (v *validator) wrongType(n *yamltree.Node, kind string) { v.add(v.typeProbl
 func (v *validator) typeProblem(n *yamltree.Node, kind string) problem.Problem {
 	return problem.Problem{
 		Position: n.Pos, Code: problem.Type,
-		Message:  "the value " + n.Flow() + " is no " + kind,
+		Message:  "the value " + shown(n) + " is no " + kind,
 		Expected: scalarTypes[kind],
 	}
 }
+
+// shown returns a value as messages name it. An empty text is quoted.
+func shown(n *yamltree.Node) string { return cmp.Or(n.Flow(), `""`) }
 
 func isTime(text string) bool {
 	for _, layout := range []string{

@@ -2,6 +2,7 @@ package grammar_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -147,5 +148,20 @@ func TestDeviations(t *testing.T) {
 				t.Errorf("%s in %s (-want +got):\n%s", tt.quirk, tt.lines, diff)
 			}
 		}
+	}
+}
+
+// TestEmptyValues checks that messages quote an empty value.
+func TestEmptyValues(t *testing.T) {
+	document := types + "  node_templates:\n    s: {type: Server, properties: {name: it, count: '', size: {memory: ''}}}\n"
+	for _, p := range validate(t, files{"v.yaml": document}) {
+		if !strings.HasPrefix(p.Message, `the value "" is no `) {
+			t.Errorf("the empty value is not quoted: %v", p)
+		}
+	}
+	document = strings.Replace(types, "name: {type: string}", "name: {type: string, constraints: [valid_values: [it]]}", 1) + in("}")
+	document = strings.Replace(document, "name: it", "name: ''", 1)
+	if list := validate(t, files{"v.yaml": document}); len(list) != 1 || !strings.HasPrefix(list[0].Message, `the value "" is not allowed`) {
+		t.Errorf("the empty value is not quoted: %v", list)
 	}
 }
