@@ -57,7 +57,7 @@ func TestWhatAnInstanceShows(t *testing.T) {
 	i := slices.IndexFunc(info.VnfcResourceInfo, func(v vnflcm.VnfcResourceInfo) bool { return v.ComputeResource.ResourceID == m.server })
 	got := info.VnfcResourceInfo[i]
 	volume := slices.IndexFunc(info.VirtualStorageResourceInfo, func(s vnflcm.VirtualStorageResourceInfo) bool { return s.StorageResource.ResourceID == m.volume })
-	want := vnflcm.VnfcResourceInfo{ID: got.ID, VduID: "workerNode", Name: "host-" + m.name, Host: "hash-of-the-host", ZoneID: "nova", StorageResourceIDs: []string{info.VirtualStorageResourceInfo[volume].ID},
+	want := vnflcm.VnfcResourceInfo{ID: got.ID, VduID: "workerNode", ZoneID: "nova", StorageResourceIDs: []string{info.VirtualStorageResourceInfo[volume].ID},
 		ComputeResource: vnflcm.ResourceHandle{VimConnectionID: "vim", ResourceID: m.server},
 		VnfcCpInfo: []vnflcm.VnfcCpInfo{{ID: m.port, CpdID: "workerNode_CP2", VnfExtCpID: "ext-" + m.port, CpProtocolInfo: []vnflcm.CpProtocolInfo{{
 			LayerProtocol: "IP_OVER_ETHERNET", IPOverEthernet: &vnflcm.IPOverEthernetAddressInfo{MacAddress: "fa:16:3e:00:00:01",
