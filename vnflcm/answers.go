@@ -133,13 +133,6 @@ func (r Resources) checkNone() error {
 
 // checkKnown finds VNFCs without an id, with the id of another VNFC, of unknown VDUs, and with unknown connection points.
 func (s *session) checkKnown(ctx context.Context, before, now []VNFC) error {
-	var added map[string]string
-	if namer, able := s.infra.(ConnectionPointNamer); able {
-		err := s.call(ctx, func() (err error) { added, err = namer.ConnectionPoints(s.op); return err })
-		if err != nil {
-			return fmt.Errorf("reading the names of connection points: %w", err)
-		}
-	}
 	var faults []string
 	seen := map[string]string{}
 	for _, v := range now {
@@ -152,15 +145,40 @@ func (s *session) checkKnown(ctx context.Context, before, now []VNFC) error {
 		seen[v.ID] = v.ResourceID
 		if !s.op.hasVDU(v.VDU, before) {
 			faults = append(faults, fmt.Sprintf("VNFC %s is reported with VDU %q, the flavour %s has %s", v.shown(), v.VDU, s.op.Flavour.ID, s.op.vduNames()))
-			continue
-		}
-		for _, cp := range v.CPs {
-			if _, named := added[cp.CPD]; !named && !s.op.hasCP(v.VDU, cp.CPD, before) {
-				faults = append(faults, fmt.Sprintf("VNFC %s is reported with the connection point %q, VDU %s has %s", v.shown(), cp.CPD, v.VDU, s.op.cpNames(v.VDU)))
-			}
 		}
 	}
-	return answerError(faults)
+	unknown, err := s.unknownCPs(ctx, before, now)
+	if err != nil {
+		return err
+	}
+	return answerError(append(faults, unknown...))
+}
+
+// unknownCPs finds connection points that the VDUs lack. A driver that is a ConnectionPointNamer may read further connection points from the
+// VIM, such as those of an adopted VNF: these are warnings.
+func (s *session) unknownCPs(ctx context.Context, before, now []VNFC) (faults []string, err error) {
+	var added map[string]string
+	namer, names := s.infra.(ConnectionPointNamer)
+	if names {
+		err := s.call(ctx, func() (err error) { added, err = namer.ConnectionPoints(s.op); return err })
+		if err != nil {
+			return nil, fmt.Errorf("reading the names of connection points: %w", err)
+		}
+	}
+	for _, v := range now {
+		for _, cp := range v.CPs {
+			if _, named := added[cp.CPD]; named || !s.op.hasVDU(v.VDU, before) || s.op.hasCP(v.VDU, cp.CPD, before) {
+				continue
+			}
+			text := fmt.Sprintf("VNFC %s is reported with the connection point %q, VDU %s has %s", v.shown(), cp.CPD, v.VDU, s.op.cpNames(v.VDU))
+			if names {
+				s.op.Warn(ctx, s.op.phase+": "+text)
+				continue
+			}
+			faults = append(faults, text)
+		}
+	}
+	return faults, nil
 }
 
 // hasCP reports whether the flavour gives a VDU a connection point, or a recorded VNFC of the VDU has it.

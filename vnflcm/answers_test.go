@@ -47,6 +47,32 @@ func (l *elasticLiar) ElasticVDUs(context.Context, *vnflcm.Operation) ([]string,
 	return l.vdus, l.err
 }
 
+// namingLiar has connection points that the VNFD lacks.
+type namingLiar struct{ *liar }
+
+func (namingLiar) ConnectionPoints(*vnflcm.Operation) (map[string]string, error) {
+	return map[string]string{"floating": "master_cp"}, nil
+}
+
+// TestConnectionPointsOfTheVIM: a driver that names connection points may report one that it did not name, with a warning.
+func TestConnectionPointsOfTheVIM(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(c *vnflcm.Config) {
+		c.Infra["toy"] = namingLiar{&liar{cloud: c.Infra["toy"].(*cloud), resources: func(_ *vnflcm.Operation, r *vnflcm.Resources) {
+			if len(r.VNFCs) > 0 {
+				r.VNFCs[0].CPs = append(cps("floating"), cps("other")...)
+			}
+		}}}
+	})
+	opID, err := calls["instantiate"](x, x.create())
+	occ, err := x.wait(opID, err, vnflcm.Completed)
+	must(t, err)
+	want := []string{`instantiate: VNFC master-0 (master0) is reported with the connection point "other", VDU master has master_cp`}
+	if diff := cmp.Diff(want, occ.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // liars returns toys with a liar.
 func liars(t *testing.T) (*toys, *liar) {
 	t.Helper()
