@@ -24,6 +24,15 @@ func (f *founder) Instantiate(ctx context.Context, op *vnflcm.Operation) error {
 func (*founder) Scale(context.Context, *vnflcm.Operation) error     { return nil }
 func (*founder) Heal(context.Context, *vnflcm.Operation) error      { return nil }
 func (*founder) Terminate(context.Context, *vnflcm.Operation) error { return nil }
+
+// ElasticVDUs implements vnflcm.ElasticVDUs: the cluster of the lab has no VNFCs.
+func (*founder) ElasticVDUs(_ context.Context, op *vnflcm.Operation) (vdus []string, err error) {
+	for _, v := range op.Flavour.VDUs {
+		vdus = append(vdus, v.ID)
+	}
+	return vdus, nil
+}
+
 func (*founder) Resources(context.Context, *vnflcm.Operation) (vnflcm.Resources, error) {
 	return vnflcm.Resources{}, nil
 }
