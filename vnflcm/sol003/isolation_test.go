@@ -84,8 +84,10 @@ var isolation = map[string]struct {
 	"POST /preview/v1/vnf_instances/{id}/heal":                   {names: instance, body: `{}`},
 	"POST /preview/v1/vnf_instances/{id}/terminate":              {names: instance, body: `{"terminationType":"FORCEFUL"}`},
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {names: instance, body: `{}`},
+	"POST /preview/v1/vnf_instances/{id}/upgrade":                {names: instance, body: `{}`},
 	"GET /progress/v1/vnf_lcm_op_occs/{id}":                      {names: operation},
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {names: instance, body: `{}`},
+	"POST /maintenance/v1/vnf_instances/{id}/upgrade":            {names: instance, body: `{}`},
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
 
 	"POST /v1.0/vims":                                    {names: creation},
@@ -438,6 +440,7 @@ func TestIsolationInBodies(t *testing.T) {
 				"PATCH /vnflcm/v2" + mine:                           `{"vnfdId":"another",` + given + `}`,
 				"/vnflcm/v2/vnf_instances":                          `{"vnfdId":"FOREIGN"}`,
 				"/maintenance/v1" + running + "/renew_certificates": `{"additionalParams":{"vimId":"FOREIGN"}}`,
+				"/maintenance/v1" + running + "/upgrade":            `{"additionalParams":{"vimId":"FOREIGN"}}`,
 			} {
 				method, path := http.MethodPost, uri
 				if rest, is := strings.CutPrefix(uri, "PATCH "); is {

@@ -82,7 +82,9 @@ var misspellings = map[string][]misspeltCase{
 	"POST /preview/v1/vnf_instances/{id}/terminate":      {terminateCase},
 
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {maintenanceCase},
+	"POST /preview/v1/vnf_instances/{id}/upgrade":                {maintenanceCase},
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {maintenanceCase},
+	"POST /maintenance/v1/vnf_instances/{id}/upgrade":            {maintenanceCase},
 
 	"POST /v1.0/vims":      vimCases,
 	"POST /v1.0/vims.json": vimCases,

@@ -58,8 +58,10 @@ var neededRoles = map[string]sol003.Role{
 	"POST /preview/v1/vnf_instances/{id}/heal":                   sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/terminate":              sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/upgrade":                sol003.RoleOperator,
 	"GET /progress/v1/vnf_lcm_op_occs/{id}":                      sol003.RoleReader,
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": sol003.RoleOperator,
+	"POST /maintenance/v1/vnf_instances/{id}/upgrade":            sol003.RoleOperator,
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        sol003.RoleReader,
 
 	"POST /v1.0/vims":                                    sol003.RoleAdmin,
