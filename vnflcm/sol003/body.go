@@ -74,15 +74,18 @@ func (c *call) warn(warnings []string) {
 // emptyBody is the body of a task without attributes.
 type emptyBody struct{}
 
-// readNoBody reads the body of a task that has none. An empty object is accepted; attributes are refused, because the client expects an
-// effect of them.
+// readNoBody reads the body of a task that has none. It accepts an empty object, and null, which clients send that encode a missing body.
+// Attributes are refused, because the client expects an effect of them.
 func (c *call) readNoBody() error {
 	body := bufio.NewReader(c.r.Body)
 	if _, err := body.Peek(1); errors.Is(err, io.EOF) {
 		return nil
 	}
 	c.r.Body = io.NopCloser(body)
-	_, err := c.readBody(new(emptyBody), mediaJSON)
+	text, err := c.readBody(new(emptyBody), mediaJSON)
+	if string(bytes.TrimSpace(text)) == "null" {
+		return nil
+	}
 	return err
 }
 
