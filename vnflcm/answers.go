@@ -158,8 +158,7 @@ func (s *session) checkKnown(ctx context.Context, before, now []VNFC) error {
 // VIM, such as those of an adopted VNF: these are warnings.
 func (s *session) unknownCPs(ctx context.Context, before, now []VNFC) (faults []string, err error) {
 	var added map[string]string
-	namer, names := s.infra.(ConnectionPointNamer)
-	if names {
+	if namer, able := s.infra.(ConnectionPointNamer); able {
 		err := s.call(ctx, func() (err error) { added, err = namer.ConnectionPoints(s.op); return err })
 		if err != nil {
 			return nil, fmt.Errorf("reading the names of connection points: %w", err)
@@ -171,7 +170,7 @@ func (s *session) unknownCPs(ctx context.Context, before, now []VNFC) (faults []
 				continue
 			}
 			text := fmt.Sprintf("VNFC %s is reported with the connection point %q, VDU %s has %s", v.shown(), cp.CPD, v.VDU, s.op.cpNames(v.VDU))
-			if names {
+			if added != nil {
 				s.op.Warn(ctx, s.op.phase+": "+text)
 				continue
 			}

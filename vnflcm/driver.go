@@ -42,7 +42,8 @@ type ConnectivityChanger interface {
 // floating addresses. Management drivers find their VDU by Operation.VDUOf.
 type ConnectionPointNamer interface {
 	// ConnectionPoints returns the names of these connection points, each with the connection point of the VNFD whose
-	// port it uses. The Manager and drivers call it while they check a request: it reads only the package.
+	// port it uses. The Manager and drivers call it while they check a request: it reads only the package. After nil every
+	// connection point that the VNFD lacks is an error of the driver; else those that are not named are warnings.
 	ConnectionPoints(op *Operation) (map[string]string, error)
 }
 
