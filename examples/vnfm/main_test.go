@@ -71,6 +71,7 @@ func TestConfig(t *testing.T) {
 		"retention":       {"packages: p\ndata: d\nretention: {operations: 2160h, failures: 8760h}", nil, nil},
 		"no retention":    {"packages: p\ndata: d\nretention: {operations: 2160h, failures: 1h}", nil, []string{"retention: operations and failures must be times such as 90d or 2160h"}},
 		"retention, days": {"packages: p\ndata: d\nretention: {operations: 90d, failures: 365d}", nil, nil},
+		"for ever":        {"packages: p\ndata: d\nretention: {operations: 0, failures: 0s}", nil, nil},
 		"few days":        {"packages: p\ndata: d\nretention: {operations: 90d, failures: 89d}", nil, []string{"failures not less than operations"}},
 		"retention of":    {"packages: p\ndata: d\nretention: {operations: 90x}", nil, []string{"line 3", "90x"}},
 		"Helm":            {"packages: p\ndata: d\nhelm: cli", nil, nil},

@@ -33,11 +33,16 @@ func (p *period) UnmarshalYAML(node *yaml.Node) error {
 			return nil
 		}
 	}
-	if err := node.Decode((*time.Duration)(p)); err != nil {
+	d, err := time.ParseDuration(node.Value)
+	if err != nil {
 		return fmt.Errorf("line %d: %q is no time such as 90d or 2160h", node.Line, node.Value)
 	}
+	*p = period(d)
 	return nil
 }
+
+// MarshalYAML implements yaml.Marshaler.
+func (p period) MarshalYAML() (any, error) { return time.Duration(p).String(), nil }
 
 // purgeEvery is how often a VNFM with a retention purges.
 const purgeEvery = time.Hour
