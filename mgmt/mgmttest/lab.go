@@ -52,8 +52,9 @@ type Setup struct {
 	Dial Dial
 }
 
-// Open opens a lab. It ends with the test, which fails then if two copies of a pod of a StatefulSet have ever run at the same
-// time. A panic of a driver fails the test and prints its stack. Errors of the lab fail the test at once.
+// Open opens a lab. It ends with the test, which fails then if the log or a command line has the Canary, or if two copies of a pod of a
+// StatefulSet have ever run at the same time. A panic of a driver fails the test and prints its stack. Errors of the lab fail the test at
+// once.
 func Open(t testing.TB, s Setup) *Lab {
 	t.Helper()
 	if s.Sandbox.Unexpected == nil {
@@ -66,6 +67,7 @@ func Open(t testing.TB, s Setup) *Lab {
 		for _, pod := range l.World.PodsRunTwice() {
 			t.Errorf("two copies of a pod have run at the same time: %s", pod)
 		}
+		l.checkSecrets()
 		closed(t, l.World.Close())
 	})
 	if l.setup.Dial == nil {

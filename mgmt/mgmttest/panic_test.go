@@ -32,6 +32,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
+func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
+
 type panicking struct{}
 
 func (panicking) Validate(context.Context, *vnflcm.Operation) error { panic("a fault of the driver") }
