@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
@@ -26,6 +27,7 @@ type Lab struct {
 	t     testing.TB
 	setup Setup
 	told  told
+	leaks sync.Map // machines and programs of arguments with the Canary that are reported
 }
 
 // Dial is how a process reaches machines.
@@ -67,7 +69,8 @@ func Open(t testing.TB, s Setup) *Lab {
 		for _, pod := range l.World.PodsRunTwice() {
 			t.Errorf("two copies of a pod have run at the same time: %s", pod)
 		}
-		l.checkSecrets()
+		l.checkArguments()
+		l.checkLog()
 		closed(t, l.World.Close())
 	})
 	if l.setup.Dial == nil {

@@ -41,6 +41,7 @@ func (l *Lab) End(opID string, err error, in ...*vnflcm.Manager) (*vnflcm.VnfLcm
 	check(l.t, err)
 	ctx, cancel := context.WithTimeout(l.t.Context(), 5*time.Minute)
 	defer cancel()
+	defer l.checkArguments()
 	return l.in(in).Wait(ctx, opID)
 }
 

@@ -43,7 +43,9 @@ func TestSecrets(t *testing.T) {
 		l := mgmttest.Open(failed, mgmttest.Setup{Package: "../../examples/packages/private-registry", Drivers: func(pool *sshexec.Pool) map[string]vnflcm.MgmtDriver {
 			return map[string]vnflcm.MgmtDriver{"mgmt-drivers-private-registry": leaking{pool}}
 		}})
-		l.Instantiated("instantiate_sandbox.json")
+		id := l.Instantiated("instantiate_sandbox.json")
+		opID, err := l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
+		l.Must(opID, err)
 	})
 	want := []string{
 		"PrivateRegistryVDU-0: an argument of /bin/sh has a secret, and every user of a machine can read arguments: Stdin and Env are not shown",
