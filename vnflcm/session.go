@@ -385,20 +385,3 @@ func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
 	found = append(found, op.Initial.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
 	return append(found, op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 }
-
-// masked keeps the types of err, masks its text and bounds it.
-func (s *session) masked(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &maskedError{text: s.op.mask.applyTo(err), err: err}
-}
-
-// maskedError shows a masked text; errors.Is and errors.As find the wrapped error.
-type maskedError struct {
-	text string
-	err  error
-}
-
-func (e *maskedError) Error() string { return e.text }
-func (e *maskedError) Unwrap() error { return e.err }
