@@ -300,7 +300,7 @@ func (d *driver) Resources(_ context.Context, op *vnflcm.Operation) (r vnflcm.Re
 			v.ID = strings.Repeat("x", 300) + v.ID
 		case "Resources is another each time":
 			v.ResourceID = fmt.Sprint(v.ResourceID, "-", d.plans.Load())
-		case "a connection point of nobody":
+		case "a misspelt connection point":
 			v.CPs = []vnflcm.ConnectionPoint{{CPD: "sever_CP"}}
 		case "one id":
 			v.ID = "server"

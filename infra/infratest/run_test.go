@@ -85,7 +85,7 @@ func TestBugs(t *testing.T) {
 		"no ResourceID":                  {"life", "has no ResourceID"},
 		"long ids":                       {"life", "more than 255"},
 		"one id":                         {"repetition", "two VNFCs have the id server"},
-		"a connection point of nobody":   {"life", `is reported with the connection point "sever_CP", VDU server has server_CP`},
+		"a misspelt connection point":    {"life", `is reported with the connection point "sever_CP", VDU server has server_CP`},
 		"Plan announces nothing":         {"life", "the VNFCs of the plan are not those of the scale levels"},
 		"Plan announces another VDU":     {"life", `Plan announced a VNFC of VDU "sever", the flavour simple has server`},
 		"Plan changes the VIM":           {"repetition", "Plan changed the VIM"},

@@ -62,7 +62,7 @@ const (
 	UnnamedManifest Code = "csar.unnamed-manifest"
 	// ManifestMetadata: the metadata of the manifest lacks a key or has a key that SOL004 does not define. A warning.
 	ManifestMetadata Code = "csar.manifest-metadata"
-	// Unsigned: a signature over the whole package is required, there is none.
+	// Unsigned: a signature over the whole package is required, and the package has no signature.
 	Unsigned Code = "csar.unsigned"
 	// Unlisted: a member of a signed package is not in the manifest.
 	Unlisted Code = "csar.unlisted-member"

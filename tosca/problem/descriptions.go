@@ -24,7 +24,7 @@ var descriptions = map[Code]string{
 	Manifest:            "A line of the manifest is not as SOL004 wants it.",
 	UnnamedManifest:     "The package has a manifest that TOSCA.meta does not name. It is not read. A warning for one without a signature.",
 	ManifestMetadata:    "The metadata of the manifest lacks a key or has a key that SOL004 does not define. A warning.",
-	Unsigned:            "A signature over the whole package is required, there is none.",
+	Unsigned:            "A signature over the whole package is required, and the package has no signature.",
 	Unlisted:            "A member of a signed package is not in the manifest.",
 	NoDigest:            "The manifest of a signed package lists a member without digest or signature, or TOSCA.meta is not listed: it could be changed unnoticed. A warning unless a signature is required.",
 	BadCMS:              "A signature is no CMS that can be read.",
