@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
@@ -213,11 +212,8 @@ func TestRetention(t *testing.T) {
 	_ = p.Wait()
 	must(t, os.WriteFile(settings, []byte("retention: {operations: 1ns}\n"), 0o600))
 	p = start(t, data, "-config="+settings)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(p.log.String(), "msg=purged operations=0 failures=0 changes=1"); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing was purged:\n%s", p.log)
-		}
-	}
+	eventually(t, func() bool { return strings.Contains(p.log.String(), "msg=purged operations=0 failures=0 changes=1") },
+		func() string { return "nothing was purged:\n" + p.log.String() })
 }
 
 // TestOldKeys opens a database under another key, and seals its records under that key.

@@ -214,13 +214,19 @@ func (p *program) create(vnfdID string) string {
 // await waits until an operation is in a state.
 func (p *program) await(operation, want string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		_, document := p.send("GET", operation, nil, 200)
-		if document["operationState"] == want {
-			return
-		}
+	var document map[string]any
+	eventually(p.t, func() bool {
+		_, document = p.send("GET", operation, nil, 200)
+		return document["operationState"] == want
+	}, func() string { return fmt.Sprintf("not %s: %v\n%s", want, document, p.log) })
+}
+
+// eventually waits up to a minute until holds returns true, and fails the test with a text after that.
+func eventually(t *testing.T, holds func() bool, failure func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("not %s: %v\n%s", want, document, p.log)
+			t.Fatal(failure())
 		}
 	}
 }

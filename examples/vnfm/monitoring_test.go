@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
@@ -28,12 +27,10 @@ func startMeasured(t *testing.T) (p *program, url string) {
 	file := filepath.Join(t.TempDir(), "vnfm.yaml")
 	must(t, os.WriteFile(file, []byte("metrics: 127.0.0.1:0\n"), 0o600))
 	p = start(t, t.TempDir(), "-config="+file)
-	for deadline := time.Now().Add(time.Minute); url == ""; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no metrics are served: %s", p.log)
-		}
+	eventually(t, func() bool {
 		url = regexp.MustCompile(`http://\S+/metrics`).FindString(p.log.String())
-	}
+		return url != ""
+	}, func() string { return "no metrics are served: " + p.log.String() })
 	return p, url
 }
 
@@ -104,11 +101,10 @@ func TestMonitoringMetrics(t *testing.T) {
 		}
 	}
 	var got map[string]string
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // VIMs are checked soon
-		if got = families(p.read(url)); got["vnfkit_vim_count"] != "" || time.Now().After(deadline) {
-			break
-		}
-	}
+	eventually(t, func() bool {
+		got = families(p.read(url))
+		return got["vnfkit_vim_count"] != ""
+	}, func() string { return "VIMs are not checked:\n" + p.log.String() })
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("docs/monitoring.md and /metrics (-table, +metrics):\n%s", diff)
 	}
@@ -229,29 +225,24 @@ func startPrometheus(t *testing.T, target string) *prometheusServer {
 	process.Stderr = server.log
 	must(t, process.Start())
 	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if found := regexp.MustCompile(`msg="Listening on" address=(\S+)`).FindStringSubmatch(server.log.String()); found != nil {
-			server.url = "http://" + found[1]
-			return server
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("Prometheus does not start:\n%s", server.log)
-		}
-	}
+	var found []string
+	eventually(t, func() bool {
+		found = regexp.MustCompile(`msg="Listening on" address=(\S+)`).FindStringSubmatch(server.log.String())
+		return found != nil
+	}, func() string { return "Prometheus does not start:\n" + server.log.String() })
+	server.url = "http://" + found[1]
+	return server
 }
 
 // await waits until the alerts that fire are as expected.
 func (s *prometheusServer) await(expected func(firing []string) bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		firing, err := s.firing()
-		if err == nil && expected(firing) {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("alerts that fire: %v, %v\n%s", firing, err, s.log)
-		}
-	}
+	var firing []string
+	var err error
+	eventually(s.t, func() bool {
+		firing, err = s.firing()
+		return err == nil && expected(firing)
+	}, func() string { return fmt.Sprintf("alerts that fire: %v, %v\n%s", firing, err, s.log) })
 }
 
 // firing returns the names of the alerts that fire.
