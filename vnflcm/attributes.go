@@ -32,6 +32,7 @@ var dataTypes = map[string]dataType{
 	"vnflcm.HealVnfRequest":                  {strict: true},
 	"vnflcm.TerminateVnfRequest":             {strict: true},
 	"vnflcm.ChangeExtVnfConnectivityRequest": {strict: true},
+	"vnflcm.OperateVnfRequest":               {strict: true},
 
 	"vnflcm.ExtVirtualLinkData": {ignored: []string{"extNetAttDefResourceData"}, idle: []string{"vimConnectionId"}}, // a VNF and its networks are on one VIM
 	"vnflcm.ExtManagedVirtualLinkData": {ignored: []string{"vnfLinkPort", "extManagedMultisiteVirtualLinkId", "netAttDefResourceData", "intCp"},

@@ -143,7 +143,7 @@ func TestImpossibleLists(t *testing.T) {
 	if err != nil || len(instances.Items) > 0 {
 		t.Errorf("%d instances, %v", len(instances.Items), err)
 	}
-	for _, q := range []vnflcm.OperationQuery{{States: []vnflcm.OperationState{"completed"}}, {Operations: []vnflcm.LcmOperation{"OPERATE"}}} {
+	for _, q := range []vnflcm.OperationQuery{{States: []vnflcm.OperationState{"completed"}}, {Operations: []vnflcm.LcmOperation{"CHANGE_FLAVOUR"}}} {
 		operations, err := x.Operations(t.Context(), q)
 		if err != nil || len(operations.Items) > 0 {
 			t.Errorf("%d operations, %v", len(operations.Items), err)

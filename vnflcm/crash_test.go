@@ -107,6 +107,8 @@ var scenarios = []scenario{
 	{"maintain", running, func(x *toys, id string) (string, error) {
 		return x.Maintain(x.t.Context(), id, vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates})
 	}},
+	{"stop", running, func(x *toys, id string) (string, error) { return x.Operate(x.t.Context(), id, stop) }},
+	{"start", stopped, func(x *toys, id string) (string, error) { return x.Operate(x.t.Context(), id, start) }},
 	outAndIn,
 }
 

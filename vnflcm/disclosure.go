@@ -177,7 +177,7 @@ func checkPublicParams(paths []string) error {
 var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 	out := map[LcmOperation]pathSet{}
 	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
-		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
+		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
 	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(PublicPaths(MaintainVnfRequest{})...)...)

@@ -119,6 +119,9 @@ const (
 	ChangeExtConnEnd           Hook = "change_external_connectivity_end"
 	ChangeExtConnRollbackStart Hook = "change_external_connectivity_rollback_start"
 	ChangeExtConnRollbackEnd   Hook = "change_external_connectivity_rollback_end"
+
+	OperateStart Hook = "operate_start"
+	OperateEnd   Hook = "operate_end"
 )
 
 // hooks are all hooks that operations have.
@@ -126,7 +129,7 @@ var hooks = []Hook{
 	InstantiateStart, InstantiateEnd, InstantiateRollbackStart, InstantiateRollbackEnd,
 	ScaleStart, ScaleEnd, ScaleRollbackStart, ScaleRollbackEnd, ScaleToLevelStart, ScaleToLevelEnd,
 	HealStart, HealEnd, TerminateStart, TerminateEnd, ModifyStart, ModifyEnd,
-	ChangeExtConnStart, ChangeExtConnEnd, ChangeExtConnRollbackStart, ChangeExtConnRollbackEnd,
+	ChangeExtConnStart, ChangeExtConnEnd, ChangeExtConnRollbackStart, ChangeExtConnRollbackEnd, OperateStart, OperateEnd,
 }
 
 // Granter asks the NFVO for permission (SOL003 v2.6.1 9). The Manager asks before it touches anything and

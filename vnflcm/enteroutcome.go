@@ -71,6 +71,7 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 	return r.finish(ctx, Completed, func(i *instanceRecord) {
 		i.Instance.InstantiationState, i.Levels = Instantiated, r.rec.Levels
 		i.Links, i.ManagedLinks = r.rec.links(i)
+		i.Stopped = r.rec.stops(i)
 	})
 }
 
@@ -80,6 +81,7 @@ func (rec *instanceRecord) clear() {
 	rec.Initial, rec.Levels, rec.Resources, rec.Published, rec.RegisteredVIMs = InstantiateVnfRequest{}, nil, Resources{}, nil, nil
 	rec.PackageDigest, rec.DefaultVIM, rec.VIMForm, rec.VIMOwner, rec.Instance.Extensions = "", "", "", nil, Params{}
 	rec.Links, rec.ManagedLinks, rec.Adopted, rec.VNFCProperties = nil, nil, nil, nil
+	rec.Stopped = false
 }
 
 // finish unlocks the instance, enters a final state and removes what only the operation needed.

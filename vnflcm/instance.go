@@ -55,7 +55,7 @@ func (p *KeyValuePairs) UnmarshalJSON(data []byte) error {
 // InstantiatedVnfInfo (SOL003 v2.6.1 5.5.2.2).
 type InstantiatedVnfInfo struct {
 	FlavourID                  string                       `json:"flavourId"`
-	VnfState                   string                       `json:"vnfState"` // STARTED or STOPPED
+	VnfState                   VnfState                     `json:"vnfState"`
 	ScaleStatus                []ScaleInfo                  `json:"scaleStatus,omitempty"`
 	ExtCpInfo                  []VnfExtCpInfo               `json:"extCpInfo,omitempty"`
 	ExtVirtualLinkInfo         []ExtVirtualLinkInfo         `json:"extVirtualLinkInfo,omitempty"`
@@ -114,10 +114,10 @@ type IPAddressInfo struct {
 
 // VnfcInfo is a VNFC as SOL002 shows it (SOL002 v2.6.1 5.5.3.23).
 type VnfcInfo struct {
-	ID                 string `json:"id"`
-	VduID              string `json:"vduId"`
-	VnfcResourceInfoID string `json:"vnfcResourceInfoId,omitempty"`
-	VnfcState          string `json:"vnfcState"`
+	ID                 string   `json:"id"`
+	VduID              string   `json:"vduId"`
+	VnfcResourceInfoID string   `json:"vnfcResourceInfoId,omitempty"`
+	VnfcState          VnfState `json:"vnfcState"`
 	// VnfcConfigurableProperties are set by Modify.
 	VnfcConfigurableProperties Params `json:"vnfcConfigurableProperties,omitzero"`
 }

@@ -232,6 +232,9 @@ func (s *session) checkDriver() error {
 	if _, able := s.infra.(ConnectivityChanger); s.op.Kind == OpChangeExtConn && !able {
 		return fmt.Errorf("%w: the driver of VIM type %s cannot change external connectivity", ErrNotSupported, s.op.VIM.VimType)
 	}
+	if _, able := s.infra.(Operator); s.op.Kind == OpOperate && !able {
+		return fmt.Errorf("%w: the driver of VIM type %s cannot stop and start a VNF", ErrNotSupported, s.op.VIM.VimType)
+	}
 	return nil
 }
 

@@ -147,7 +147,7 @@ func (m *Manager) lookAt(ctx context.Context, id string) {
 	case err != nil:
 		again := m.looks.failed(id, m.renewEvery(), err)
 		log.WarnContext(ctx, "the certificates of the VNF are not known now", "again", again, "error", err)
-	case found.fault != nil && !errors.Is(found.fault, ErrNotSupported):
+	case found.fault != nil && !errors.Is(found.fault, ErrNotSupported) && !errors.Is(found.fault, ErrState):
 		log.WarnContext(ctx, "certificates of the VNF cannot be read", "error", found.fault)
 	}
 	if err == nil {
@@ -168,6 +168,9 @@ func (m *Manager) look(ctx context.Context, id string) (found reading, err error
 	}
 	if err != nil {
 		return found, err
+	}
+	if found.fault = inst.started(); found.fault != nil {
+		return found, nil
 	}
 	ctx, done := context.WithTimeoutCause(ctx, lookLimit, errLook)
 	defer done()

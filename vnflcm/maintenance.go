@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,7 +90,7 @@ func (rec *operationRecord) maintenancePhases() (out []phase) {
 
 // planMaintenance finds the faults of a maintenance task.
 func (m *Manager) planMaintenance(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
-	if err := errors.Join(inst.instantiated(), rec.checkExtent(inst)); err != nil {
+	if err := errors.Join(cmp.Or(inst.instantiated(), inst.started()), rec.checkExtent(inst)); err != nil {
 		return err
 	}
 	return m.planInPlace(ctx, inst, rec, func(s *session) error {

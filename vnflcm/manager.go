@@ -206,6 +206,8 @@ type instanceRecord struct {
 	Adopted []string `json:"adopted,omitempty"`
 	// RegisteredVIMs are the VIMs that the instance has become, by RegisterVIM.
 	RegisteredVIMs []string `json:"registeredVims,omitempty"`
+	// Stopped says that the VNF was stopped by Operate.
+	Stopped bool `json:"stopped,omitempty"`
 	// The current external connections.
 	Links        []ExtVirtualLinkData        `json:"links,omitempty"`
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`

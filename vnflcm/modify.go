@@ -60,10 +60,10 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 	after, errAfter := inst.Instance.extentAfter(req)
 	properties, errProperties := inst.modifiedVNFCs(req)
 	before.attributes, after.attributes = before.attributes+sizeOf(inst.VNFCProperties), after.attributes+sizeOf(properties)
-	if err := errors.Join(err, errAfter, errProperties, after.check(before), inst.checkModification(req)); err != nil {
+	if err := errors.Join(err, errAfter, errProperties, after.check(before), inst.checkModification(req), inst.checkStopped(req)); err != nil {
 		return err
 	}
-	if rec.VIMForm, rec.Owner, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated {
+	if rec.VIMForm, rec.Owner, err = m.modifiedForm(ctx, inst, req); err != nil || inst.Instance.InstantiationState != Instantiated || inst.Stopped {
 		return err
 	}
 	return m.planInPlace(ctx, inst, rec, (*session).checkHooks)

@@ -25,6 +25,8 @@ func (op *Operation) RequestParams() Params {
 		return op.Terminate.AdditionalParams
 	case op.ChangeExtConn != nil:
 		return op.ChangeExtConn.AdditionalParams
+	case op.Operate != nil:
+		return op.Operate.AdditionalParams
 	case op.Maintain != nil:
 		return op.Maintain.AdditionalParams
 	}

@@ -33,6 +33,7 @@ type OperationData struct {
 	ChangeExtConn *ChangeExtVnfConnectivityRequest
 	Modify        *VnfInfoModificationRequest
 	Maintain      *MaintainVnfRequest // Kind is OpModifyInfo
+	Operate       *OperateVnfRequest
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest
@@ -89,6 +90,7 @@ type Operation struct {
 	records    *records
 	claim      *operationClaim // nil outside of a phase
 	infra      InfraDriver
+	orderers   []StopOrderer // of an OPERATE
 	// declaredParams are the attributes of additionalParams that the drivers of the operation declare.
 	declaredParams []string
 	instance       *instanceRecord // nil in hookrun

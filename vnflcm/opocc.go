@@ -17,6 +17,8 @@ const (
 	OpModifyInfo LcmOperation = "MODIFY_INFO"
 	// OpChangeExtConn needs a driver that is a ConnectivityChanger.
 	OpChangeExtConn LcmOperation = "CHANGE_EXT_CONN"
+	// OpOperate needs a driver that is an Operator.
+	OpOperate LcmOperation = "OPERATE"
 )
 
 // OperationState of an operation occurrence (SOL003 v2.6.1 5.6.2.2).

@@ -34,6 +34,7 @@ const (
 	scaleRollbackPhase = "scale_rollback"
 	healPhase          = "heal"
 	changeExtConnPhase = "change_external_connectivity"
+	operatePhase       = "operate"
 )
 
 // The first and the last phase of every operation, for RunPhase. The phases between them have the names of hooks, or of
@@ -81,7 +82,7 @@ func (rec *operationRecord) phases() []phase {
 		}
 	case kind == OpChangeExtConn:
 		return around(ChangeExtConnStart, changeExtConnPhase, changeExtConn, ChangeExtConnEnd)
-	case kind == OpModifyInfo && rec.VIMType == "": // not instantiated: there are no hooks
+	case kind == OpModifyInfo && rec.VIMType == "": // not instantiated, or stopped: there are no hooks
 		return []phase{{name: modifyPhase, record: true}}
 	case kind == OpModifyInfo:
 		return []phase{{name: string(ModifyStart), hook: ModifyStart}, {name: modifyPhase, record: true}, {name: string(ModifyEnd), hook: ModifyEnd}}
@@ -93,8 +94,14 @@ func (rec *operationRecord) phases() []phase {
 		return around(ScaleStart, scalePhase, InfraDriver.Scale, ScaleEnd)
 	case kind == OpHeal:
 		return around(HealStart, healPhase, InfraDriver.Heal, HealEnd)
-	default:
+	case kind == OpOperate:
+		return around(OperateStart, operatePhase, operate, OperateEnd)
+	case kind == OpTerminate:
 		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
+	default:
+		return []phase{{name: string(kind), infra: func(InfraDriver, context.Context, *Operation) error {
+			return fmt.Errorf("%w: only newer versions of vnfkit have the operation %s", ErrNotSupported, kind)
+		}}}
 	}
 }
 

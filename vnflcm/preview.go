@@ -104,7 +104,7 @@ type Previewer interface {
 }
 
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
-// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest or MaintainVnfRequest. The errors are those of the operation. Hooks of drivers that are no
+// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest or MaintainVnfRequest. The errors are those of the operation. Hooks of drivers that are no
 // Previewer have one task without a name.
 func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
 	kind, request, prepare, err := previewed(request)
@@ -153,6 +153,8 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 		return OpHeal, r, nil, r.check()
 	case TerminateVnfRequest:
 		return OpTerminate, r, nil, nil
+	case OperateVnfRequest:
+		return OpOperate, r, nil, nil
 	case MaintainVnfRequest:
 		return OpModifyInfo, r.stored(), nil, r.check()
 	}

@@ -216,6 +216,9 @@ func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, err
 	}
 	e.version = stored.Version
 	e.instance, _, err = m.instance(ctx, e.renewal.Instance)
+	if err == nil && e.instance.Stopped {
+		return nil, nil //nolint:nilnil // its machines are off: the entry is renewed after the start
+	}
 	if err == nil && !slices.Contains(e.instance.RegisteredVIMs, vimID) {
 		err = ErrNotFound
 	}

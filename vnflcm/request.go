@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,7 +244,7 @@ func (m *Manager) admissible(ctx context.Context, inst *instanceRecord, kind Lcm
 		return nil
 	}
 	if kind != OpInstantiate {
-		return inst.instantiated()
+		return cmp.Or(inst.instantiated(), inst.allows(kind), m.writes(ctx, kind))
 	}
 	if inst.Instance.InstantiationState != NotInstantiated {
 		return fmt.Errorf("%w: VNF instance %s is %s", ErrState, inst.Instance.ID, inst.Instance.InstantiationState)
@@ -354,6 +355,8 @@ func checkRequest(op *Operation) error {
 		return errors.Join(faults...)
 	case op.ChangeExtConn != nil:
 		return op.checkConnectivity()
+	case op.Operate != nil:
+		return op.Operate.check()
 	case op.Terminate != nil:
 		if t := op.Terminate.TerminationType; t != TerminateForceful && t != TerminateGraceful {
 			return &ParamError{Path: "terminationType", Value: string(t), Reason: "must be FORCEFUL or GRACEFUL"}

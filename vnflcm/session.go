@@ -43,6 +43,7 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 		op.connect(inst, rec)
 		s.hide(s.secrets())
 		op.declaredParams = paramsOf(s.allDrivers()...)
+		op.orderers = s.stopOrderers()
 		return nil
 	})
 	return s, logPanic(ctx, m.cfg.Logger, err)
@@ -113,7 +114,7 @@ func (s *session) connection(ctx context.Context, inst *instanceRecord, named Vi
 // has no kind.
 func (op *Operation) keepsOrEnds() bool {
 	switch op.Kind {
-	case OpHeal, OpTerminate, OpModifyInfo, "":
+	case OpHeal, OpTerminate, OpModifyInfo, OpOperate, "":
 		return true
 	case OpScale:
 		return op.Scale != nil && op.Scale.Type == ScaleIn
@@ -190,6 +191,8 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 		}
 	case OpChangeExtConn:
 		err = json.Unmarshal(raw, &op.ChangeExtConn)
+	case OpOperate:
+		err = json.Unmarshal(raw, &op.Operate)
 	}
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)
@@ -208,7 +211,7 @@ func (op *Operation) driverParams() (Params, error) {
 	if op.Instantiate != nil {
 		return given, nil
 	}
-	if op.Terminate != nil {
+	if op.endsUsers() {
 		own, err := NewParams(map[string]any{withCNFs: nil})
 		if err != nil {
 			return Params{}, err
@@ -330,6 +333,16 @@ func (s *session) drivers() []MgmtDriver {
 	for _, name := range s.driverNames() {
 		if d := s.m.cfg.Mgmt[name]; d != nil {
 			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// stopOrderers are the management drivers that have an order in which VNFCs are stopped.
+func (s *session) stopOrderers() (out []StopOrderer) {
+	for _, driver := range s.drivers() {
+		if orderer, able := driver.(StopOrderer); able {
+			out = append(out, orderer)
 		}
 	}
 	return out

@@ -23,7 +23,8 @@ type world struct {
 	nodes    map[string]map[string]string // by instance and VNFC: the resource of the node
 	token    map[string]int               // by instance: number of times that the cluster was set up
 	links    map[string][]vnflcm.ExtVirtualLinkData
-	done     map[string]int // by phase/name/on: number of times that Do finished
+	off      map[string][]string // by instance: the VNFCs that are off, in the order in which they were stopped
+	done     map[string]int      // by phase/name/on: number of times that Do finished
 
 	// Tests set the following fields.
 	dead  func() bool                                // reports whether the connections of the process are cut
@@ -33,7 +34,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{machines: map[string][]vnflcm.VNFC{}, nodes: map[string]map[string]string{}, token: map[string]int{},
-		links: map[string][]vnflcm.ExtVirtualLinkData{}, done: map[string]int{}, fail: map[string]error{}}
+		links: map[string][]vnflcm.ExtVirtualLinkData{}, off: map[string][]string{}, done: map[string]int{}, fail: map[string]error{}}
 }
 
 // state is the part of the world with one instance, for comparisons.
@@ -42,12 +43,13 @@ type state struct {
 	Nodes    map[string]string
 	Token    int
 	Links    []vnflcm.ExtVirtualLinkData
+	Off      []string
 }
 
 func (w *world) state(instanceID string) state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID], w.links[instanceID]}
+	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID], w.links[instanceID], slices.Clone(w.off[instanceID])}
 }
 
 func at(op *vnflcm.Operation, name, on string) string { return op.Phase() + "/" + name + "/" + on }
@@ -204,6 +206,22 @@ func (c *cloud) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error {
 		func() { c.links[op.InstanceID] = op.Connectivity })
 }
 
+func (c *cloud) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
+	stop := op.Operate.ChangeStateTo == vnflcm.VnfStopped
+	for _, v := range vnfcs {
+		err := c.step(ctx, op, "operate", v.ID, func() bool { return slices.Contains(c.off[op.InstanceID], v.ID) == stop }, func() {
+			c.off[op.InstanceID] = slices.DeleteFunc(c.off[op.InstanceID], func(id string) bool { return id == v.ID })
+			if stop {
+				c.off[op.InstanceID] = append(c.off[op.InstanceID], v.ID)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *cloud) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	c.mu.Lock()
 	all := slices.Clone(c.machines[op.InstanceID])
@@ -241,6 +259,14 @@ func (d *cluster) PublicParams() []string {
 }
 
 func (d *cluster) Validate(context.Context, *vnflcm.Operation) error { return d.validFault }
+
+// StopOrder has the spare machines first, then the workers. It leaves out the masters.
+func (*cluster) StopOrder(_ context.Context, op *vnflcm.Operation) (order [][]vnflcm.VNFC, _ error) {
+	for _, vdu := range []string{"spare", "worker"} {
+		order = append(order, slices.DeleteFunc(slices.Clone(op.VNFCs), func(v vnflcm.VNFC) bool { return v.VDU != vdu }))
+	}
+	return order, nil
+}
 
 func (d *cluster) Hooks() vnflcm.Hooks {
 	return vnflcm.Hooks{

@@ -25,7 +25,7 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 	if out.InstantiationState != Instantiated {
 		return &out
 	}
-	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: "STARTED", VnfcInfo: vnfcs,
+	info := &InstantiatedVnfInfo{FlavourID: rec.Initial.FlavourID, VnfState: rec.state(), VnfcInfo: vnfcs,
 		LocalizationLanguage: rec.Initial.LocalizationLanguage}
 	for _, aspect := range sortedKeys(rec.Levels) {
 		info.ScaleStatus = append(info.ScaleStatus, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Levels[aspect]})
@@ -72,7 +72,7 @@ func (rec *instanceRecord) view(public ...string) *VnfInstance {
 // vnfcInfo returns the vnfcInfo of the VNFCs.
 func (rec *instanceRecord) vnfcInfo() (out []VnfcInfo) {
 	for _, v := range rec.Resources.VNFCs {
-		out = append(out, VnfcInfo{ID: v.vnfcInfoID(), VduID: v.VDU, VnfcResourceInfoID: v.ID, VnfcState: "STARTED",
+		out = append(out, VnfcInfo{ID: v.vnfcInfoID(), VduID: v.VDU, VnfcResourceInfoID: v.ID, VnfcState: rec.state(),
 			VnfcConfigurableProperties: rec.VNFCProperties[v.ID]})
 	}
 	return out

@@ -89,21 +89,24 @@ func usersSeenBy(tenant string, all []*instanceRecord) vimUsers {
 	return vimUsers{ids: idsOf(seen), hidden: len(all) - len(seen)}
 }
 
-// withCNFs is the attribute of additionalParams that agrees to terminate a cluster with the VNF instances on it. The Manager reads it:
-// Operation.Params does not have it.
+// withCNFs is the attribute of additionalParams that agrees to terminate or stop a cluster with the VNF instances on it. The Manager reads
+// it: Operation.Params does not have it.
 const withCNFs = "with_cnfs"
 
-// checkUsers refuses a graceful termination of a VNF that VNF instances are on, unless the request has withCNFs.
+// checkUsers refuses a graceful termination or stop of a VNF that VNF instances are on, unless the request has withCNFs.
 func (s *session) checkUsers(ctx context.Context, inst *instanceRecord) error {
-	if s.op.Terminate == nil {
-		return nil
-	}
+	graceful := s.op.Terminate != nil && s.op.Terminate.TerminationType != TerminateForceful ||
+		s.op.Operate != nil && s.op.Operate.StopType == StopGraceful
 	var given struct {
 		WithCNFs bool `json:"with_cnfs"`
 	}
-	_, err := s.op.Terminate.AdditionalParams.Decode(&given)
-	if err != nil || given.WithCNFs || s.op.Terminate.TerminationType == TerminateForceful {
-		return AtPath("additionalParams", err)
+	if s.op.endsUsers() {
+		if _, err := s.op.RequestParams().Decode(&given); err != nil {
+			return AtPath("additionalParams", err)
+		}
+	}
+	if !graceful || given.WithCNFs {
+		return nil
 	}
 	users, err := s.m.records.usersOn(ctx, inst)
 	if err != nil || len(users.ids)+users.hidden == 0 {
@@ -111,4 +114,9 @@ func (s *session) checkUsers(ctx context.Context, inst *instanceRecord) error {
 	}
 	return &ParamError{Path: "additionalParams." + withCNFs, Reason: fmt.Sprintf(
 		"must be true, because VNF instances on the cluster end with it: %v. Or terminate them first", users)}
+}
+
+// endsUsers reports whether withCNFs is an attribute of the request.
+func (op *Operation) endsUsers() bool {
+	return op.Terminate != nil || op.Operate != nil && op.Operate.ChangeStateTo == VnfStopped
 }

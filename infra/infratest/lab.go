@@ -84,7 +84,8 @@ func (idle) Hooks() vnflcm.Hooks {
 	for _, h := range []vnflcm.Hook{vnflcm.InstantiateStart, vnflcm.InstantiateEnd, vnflcm.InstantiateRollbackStart, vnflcm.InstantiateRollbackEnd,
 		vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.ScaleRollbackStart, vnflcm.ScaleRollbackEnd, vnflcm.ScaleToLevelStart, vnflcm.ScaleToLevelEnd,
 		vnflcm.HealStart, vnflcm.HealEnd, vnflcm.TerminateStart, vnflcm.TerminateEnd, vnflcm.ModifyStart, vnflcm.ModifyEnd,
-		vnflcm.ChangeExtConnStart, vnflcm.ChangeExtConnEnd, vnflcm.ChangeExtConnRollbackStart, vnflcm.ChangeExtConnRollbackEnd} {
+		vnflcm.ChangeExtConnStart, vnflcm.ChangeExtConnEnd, vnflcm.ChangeExtConnRollbackStart, vnflcm.ChangeExtConnRollbackEnd,
+		vnflcm.OperateStart, vnflcm.OperateEnd} {
 		out[h] = func(context.Context, *vnflcm.Operation) error { return nil }
 	}
 	return out

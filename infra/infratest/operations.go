@@ -38,6 +38,12 @@ var operations = []operation{
 	{"change connectivity", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.ChangeExtConn(l.t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: l.s.Links})
 	}},
+	{"stop", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+		return m.Operate(l.t.Context(), id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStopped})
+	}},
+	{"start", []string{"instantiate", "stop"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+		return m.Operate(l.t.Context(), id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted})
+	}},
 	{"terminate", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Terminate(l.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}},
@@ -51,6 +57,9 @@ func (l *lab) operations() []operation {
 			return l.s.Aspect == ""
 		case "change connectivity":
 			return len(l.s.Links) == 0
+		case "stop", "start":
+			_, able := l.w.Driver().(vnflcm.Operator)
+			return !able
 		}
 		return false
 	})

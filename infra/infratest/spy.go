@@ -60,6 +60,13 @@ func (s connectingSpy) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) 
 	return s.call(ctx, op, "ChangeExtConn", s.InfraDriver.(vnflcm.ConnectivityChanger).ChangeExtConn)
 }
 
+// Operate implements vnflcm.Operator. It is called only for drivers that are Operators.
+func (s spy) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
+	return s.call(ctx, op, "Operate", func(ctx context.Context, op *vnflcm.Operation) error {
+		return s.InfraDriver.(vnflcm.Operator).Operate(ctx, op, vnfcs)
+	})
+}
+
 // ConnectionPoints implements vnflcm.ConnectionPointNamer.
 func (s spy) ConnectionPoints(op *vnflcm.Operation) (map[string]string, error) {
 	if namer, able := s.InfraDriver.(vnflcm.ConnectionPointNamer); able {

@@ -223,32 +223,36 @@ func (w *World) Hosts() []*sshtest.Host {
 }
 
 // Stop makes a machine unreachable: connections end, new ones are refused, its programs no longer run. Only a heal
-// restores the VNFC.
+// restores the VNFC, or an OPERATE that starts the VNF.
 func (w *World) Stop(idOrName string) error {
-	return w.silence(idOrName, func(id string) { w.kube.SetDown(id, true) })
+	return w.silence(idOrName, true, func(id string) { w.kube.SetDown(id, true) })
 }
 
 // Partition cuts a machine off from the network: connections end and new ones are refused, but its pods run on until
 // the machine is stopped or removed.
-func (w *World) Partition(idOrName string) error { return w.silence(idOrName, w.kube.Partition) }
+func (w *World) Partition(idOrName string) error {
+	return w.silence(idOrName, true, w.kube.Partition)
+}
 
-// silence ends the connections of a machine permanently. do informs the simulated cluster.
-func (w *World) silence(idOrName string, do func(id string)) error {
+// silence ends the connections of a machine until it is called with false. do informs the simulated cluster.
+func (w *World) silence(idOrName string, silent bool, do func(id string)) error {
 	w.mu.Lock()
-	var stopped *machine
+	var found *machine
 	for _, m := range w.machines {
 		if m.host != nil && (m.ID == idOrName || m.Name == idOrName) {
-			stopped = m
-			m.Stopped = true
+			found = m
+			m.Stopped = silent
 		}
 	}
 	w.mu.Unlock()
-	if stopped == nil {
+	if found == nil {
 		return fmt.Errorf("sandbox: no machine %q", idOrName)
 	}
-	stopped.host.Refuse(true)
-	stopped.host.CutConnections()
-	do(stopped.ID)
+	found.host.Refuse(silent)
+	if silent {
+		found.host.CutConnections()
+	}
+	do(found.ID)
 	return w.save()
 }
 

@@ -56,7 +56,7 @@ func converted(document any, convert func([]byte) ([]byte, error)) (json.RawMess
 
 // request is the request of the operation.
 func request(op *vnflcm.Operation) any {
-	for _, r := range []any{op.Instantiate, op.Scale, op.ScaleToLevel, op.Heal, op.Terminate, op.ChangeExtConn, op.Modify} {
+	for _, r := range []any{op.Instantiate, op.Scale, op.ScaleToLevel, op.Heal, op.Terminate, op.ChangeExtConn, op.Operate, op.Modify} {
 		if !reflect.ValueOf(r).IsNil() {
 			return r
 		}

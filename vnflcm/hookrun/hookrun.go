@@ -130,6 +130,8 @@ func (c Call) setRequest(op *vnflcm.OperationData) error {
 		op.Kind, op.Terminate, op.Params = vnflcm.OpTerminate, &r, r.AdditionalParams
 	case vnflcm.ChangeExtVnfConnectivityRequest:
 		op.Kind, op.ChangeExtConn, op.Params = vnflcm.OpChangeExtConn, &r, r.AdditionalParams
+	case vnflcm.OperateVnfRequest:
+		op.Kind, op.Operate, op.Params = vnflcm.OpOperate, &r, r.AdditionalParams
 	case vnflcm.VnfInfoModificationRequest:
 		op.Kind, op.Modify = vnflcm.OpModifyInfo, &r
 	default:
@@ -150,6 +152,7 @@ func (c Call) setRequest(op *vnflcm.OperationData) error {
 var kinds = map[string]vnflcm.LcmOperation{
 	"instantiate": vnflcm.OpInstantiate, "scale": vnflcm.OpScale, "scale_to_level": vnflcm.OpScaleToLevel, "heal": vnflcm.OpHeal,
 	"terminate": vnflcm.OpTerminate, "change_external_connectivity": vnflcm.OpChangeExtConn, "modify_information": vnflcm.OpModifyInfo,
+	"operate": vnflcm.OpOperate,
 }
 
 // baseOf splits the name of a hook.

@@ -30,6 +30,7 @@ type Manager interface {
 	Heal(ctx context.Context, instanceID string, req vnflcm.HealVnfRequest) (string, error)
 	Terminate(ctx context.Context, instanceID string, req vnflcm.TerminateVnfRequest) (string, error)
 	ChangeExtConn(ctx context.Context, instanceID string, req vnflcm.ChangeExtVnfConnectivityRequest) (string, error)
+	Operate(ctx context.Context, instanceID string, req vnflcm.OperateVnfRequest) (string, error)
 	Maintain(ctx context.Context, instanceID string, req vnflcm.MaintainVnfRequest) (string, error)
 	CertificateStatus(ctx context.Context, instanceID string) (*vnflcm.CertificateStatus, error)
 	Preview(ctx context.Context, instanceID string, request any) (*vnflcm.Preview, error)
@@ -232,11 +233,11 @@ var resources = map[string]methods{
 	"/vnf_instances/{id}/heal":            {http.MethodPost: begin(Manager.Heal)},
 	"/vnf_instances/{id}/terminate":       {http.MethodPost: begin(Manager.Terminate)},
 	"/vnf_instances/{id}/change_ext_conn": {http.MethodPost: begin(Manager.ChangeExtConn)},
+	"/vnf_instances/{id}/operate":         {http.MethodPost: begin(Manager.Operate)},
 
 	// SOL003 v2.6.1 answers 404 to a task that the VNF does not support, because its resource does not exist (as quoted for
 	// rollback in 5.4.15.3.1). Other methods are 405, as for every task.
 	"/vnf_instances/{id}/change_flavour":     {http.MethodPost: (*call).notSupported},
-	"/vnf_instances/{id}/operate":            {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/change_vnfpkg":      {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: (*call).notSupported},

@@ -42,7 +42,7 @@ func TestLife(t *testing.T) {
 			done := x.begin(uri+"/instantiate", instantiate, vnflcm.Completed)
 			wantLinks(t, done, "self", "vnfInstance")
 			running := x.send("GET", uri, "", 200)
-			wantLinks(t, running, "changeExtConn", "heal", "scale", "scaleToLevel", "self", "terminate")
+			wantLinks(t, running, "changeExtConn", "heal", "operate", "scale", "scaleToLevel", "self", "terminate")
 			if created.Header.Get("ETag") == running.Header.Get("ETag") {
 				t.Error("the entity tag does not change with the instance")
 			}

@@ -33,6 +33,7 @@ func (c *call) renderInstance(instance *vnflcm.VnfInstance) (object, error) {
 		links.add("terminate", "terminate")
 		links.add("heal", "heal")
 		links.add("changeExtConn", "change_ext_conn")
+		links.add("operate", "operate")
 		if info := instance.InstantiatedVnfInfo; info != nil && len(info.ScaleStatus) > 0 {
 			links.add("scale", "scale")
 			links.add("scaleToLevel", "scale_to_level")

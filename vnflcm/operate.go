@@ -1,0 +1,189 @@
+package vnflcm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// VnfState is the operational state of a VNF or of a VNFC (SOL003 v2.6.1 5.5.4.3).
+type VnfState string
+
+// The operational states.
+const (
+	VnfStarted VnfState = "STARTED"
+	VnfStopped VnfState = "STOPPED"
+)
+
+// StopType says how a VNF is stopped (SOL003 v2.6.1 5.5.4.4).
+type StopType string
+
+// The ways to stop.
+const (
+	StopForceful StopType = "FORCEFUL"
+	StopGraceful StopType = "GRACEFUL"
+)
+
+// OperateVnfRequest stops an instantiated VNF, or starts it again (SOL003 v2.6.1 5.5.2.10).
+type OperateVnfRequest struct {
+	ChangeStateTo VnfState `json:"changeStateTo"`
+	// StopType is only for VnfStopped. Default: FORCEFUL.
+	StopType StopType `json:"stopType,omitempty"`
+	// GracefulStopTimeout is how many seconds the VNF may take to leave service before it is stopped. It is required with
+	// GRACEFUL, and refused without.
+	GracefulStopTimeout int    `json:"gracefulStopTimeout,omitempty"`
+	AdditionalParams    Params `json:"additionalParams,omitzero"`
+}
+
+// Operator is an InfraDriver that can stop the VNFCs of a VNF and start them again (SOL003 v2.6.1 5.4.10). Without it OPERATE is refused. Data,
+// addresses and scale levels stay as they are.
+type Operator interface {
+	// Operate brings these VNFCs into the state op.Operate.ChangeStateTo, and returns when they have it. The Manager calls Operate for one
+	// group of VNFCs after the other, in the order of the management drivers (StopOrderer), or once for all VNFCs. A VNF whose VNFCs
+	// exist only while it is started has none to name: then Operate is called once without VNFCs. Like all of an InfraDriver's
+	// methods it may be called again.
+	Operate(ctx context.Context, op *Operation, vnfcs []VNFC) error
+}
+
+// StopOrderer is a MgmtDriver of a VNF whose VNFCs are stopped in an order, and started in the reverse one. The Manager asks the drivers that
+// the VNFD names for any hook.
+type StopOrderer interface {
+	// StopOrder returns groups of op.VNFCs, the group that is stopped first is first. VNFCs of no group are stopped after all groups:
+	// others may depend on them. StopOrder touches nothing.
+	StopOrder(ctx context.Context, op *Operation) ([][]VNFC, error)
+}
+
+// Operate starts a stop or a start of an instantiated VNF (SOL003 v2.6.1 5.4.10). A stopped VNF takes no other operations than Operate, Terminate, and
+// a Modify of its name, description, metadata or connections, whose hooks do not run; its certificates are not renewed. If VNF instances are on
+// a cluster that the VNF has become (Operation.RegisterVIM), a graceful stop is refused unless additionalParams.with_cnfs is true. Operate
+// can be retried, cancelled and failed, but not rolled back: the opposite request does that. After Fail the VNF has the state that it had
+// before. ErrNotSupported: the driver of the VIM is no Operator. Other errors are as for Heal.
+func (m *Manager) Operate(ctx context.Context, instanceID string, req OperateVnfRequest) (string, error) {
+	return m.begin(ctx, instanceID, OpOperate, req, nil)
+}
+
+// check finds the faults of the request alone.
+func (r *OperateVnfRequest) check() error {
+	var faults []error
+	refuse := func(path, value, reason string) {
+		faults = append(faults, &ParamError{Path: path, Value: value, Reason: reason})
+	}
+	if r.ChangeStateTo != VnfStarted && r.ChangeStateTo != VnfStopped {
+		refuse("changeStateTo", string(r.ChangeStateTo), "must be STARTED or STOPPED")
+	}
+	switch {
+	case r.StopType == "":
+	case r.StopType != StopForceful && r.StopType != StopGraceful:
+		refuse("stopType", string(r.StopType), "must be FORCEFUL or GRACEFUL")
+	case r.ChangeStateTo == VnfStarted:
+		refuse("stopType", string(r.StopType), "is only for changeStateTo STOPPED")
+	}
+	switch given := r.GracefulStopTimeout; {
+	case r.StopType == StopGraceful && given <= 0:
+		refuse("gracefulStopTimeout", fmt.Sprint(given), "must be a number of seconds above 0 with stopType GRACEFUL")
+	case r.StopType != StopGraceful && given != 0:
+		refuse("gracefulStopTimeout", fmt.Sprint(given), "is only for stopType GRACEFUL")
+	}
+	return errors.Join(faults...)
+}
+
+// allows returns ErrState if the VNF is stopped and kind needs a VNF that works.
+func (rec *instanceRecord) allows(kind LcmOperation) error {
+	if kind == OpOperate || kind == OpTerminate {
+		return nil
+	}
+	return rec.started()
+}
+
+// writes returns ErrState if an earlier version of vnfkit, which may work on the store too, would take an operation of this kind for a
+// termination.
+func (m *Manager) writes(ctx context.Context, kind LcmOperation) error {
+	if kind != OpOperate {
+		return nil
+	}
+	format, _, err := m.records.ReadFormat(ctx)
+	if err == nil && format.Number < 2 {
+		err = fmt.Errorf("%w: %s needs a store of format 2: call Migrate when all processes have this version of vnfkit", ErrState, kind)
+	}
+	return err
+}
+
+// started returns ErrState if the VNF is stopped.
+func (rec *instanceRecord) started() error {
+	if !rec.Stopped {
+		return nil
+	}
+	return fmt.Errorf("%w: VNF instance %s is STOPPED: start it first", ErrState, rec.Instance.ID)
+}
+
+// stops reports whether the VNF is stopped when the operation has succeeded.
+func (rec *operationRecord) stops(inst *instanceRecord) bool {
+	if rec.Occ.Operation != OpOperate {
+		return inst.Stopped
+	}
+	var request OperateVnfRequest
+	return json.Unmarshal(rec.Occ.OperationParams.Reveal(), &request) == nil && request.ChangeStateTo == VnfStopped // it was read before
+}
+
+// state returns the operational state of the VNF.
+func (rec *instanceRecord) state() VnfState {
+	if rec.Stopped {
+		return VnfStopped
+	}
+	return VnfStarted
+}
+
+// checkStopped refuses the parts of a modification that a stopped VNF would not learn of.
+func (rec *instanceRecord) checkStopped(req VnfInfoModificationRequest) error {
+	if !rec.Stopped || req.VnfConfigurableProperties.IsZero() && req.Extensions.IsZero() && len(req.VnfcInfoModifications) == 0 {
+		return nil
+	}
+	return rec.started()
+}
+
+// operate is the method of an optional interface; without it the request was refused. It takes the VNFCs in the order of the management
+// drivers.
+func operate(d InfraDriver, ctx context.Context, op *Operation) error { //nolint:revive // in the form of the method expressions
+	operator, able := d.(Operator)
+	if !able {
+		return fmt.Errorf("%w: the driver cannot stop and start a VNF", ErrNotSupported)
+	}
+	groups, err := op.operateOrder(ctx)
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		if err := operator.Operate(ctx, op, group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operateOrder returns the groups of VNFCs in the order in which they are stopped or started.
+func (op *Operation) operateOrder(ctx context.Context) (groups [][]VNFC, err error) {
+	left := slices.Clone(op.VNFCs)
+	for _, driver := range op.orderers {
+		order, err := driver.StopOrder(ctx, op)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range order {
+			isOf := func(v VNFC) bool { return slices.ContainsFunc(group, func(g VNFC) bool { return g.ID == v.ID }) }
+			next := slices.DeleteFunc(slices.Clone(left), func(v VNFC) bool { return !isOf(v) })
+			left = slices.DeleteFunc(left, isOf)
+			if len(next) > 0 {
+				groups = append(groups, next)
+			}
+		}
+	}
+	if len(left) > 0 || len(groups) == 0 {
+		groups = append(groups, left)
+	}
+	if op.Operate.ChangeStateTo == VnfStarted {
+		slices.Reverse(groups)
+	}
+	return groups, nil
+}
