@@ -73,6 +73,7 @@ type member struct {
 	volume                             string // "" before the volume exists
 	unhealthy, sick, worn              bool   // state of the member, of its server and of its volume
 	floating                           bool   // has a floating address
+	off                                bool   // the server is shut down
 	created                            time.Time
 }
 
@@ -470,17 +471,24 @@ func (f *fake) nova(r *http.Request, path []string, body map[string]any) (int, a
 		}
 		return status, map[string]any{"output": log}
 	}
-	if r.Method == http.MethodPost {
-		return http.StatusAccepted, nil
-	}
-	power := "SHUTOFF"
-	if f.running > 0 {
-		power = "ACTIVE"
-		f.running--
-	}
+	_, stop := body["os-stop"]
+	_, start := body["os-start"]
 	status, answer := refusal(http.StatusNotFound, "Instance could not be found.")
 	f.each(func(m *member) {
-		if m.server == path[1] {
+		switch {
+		case m.server != path[1]:
+		case r.Method == http.MethodPost && (stop || start) && m.off == stop:
+			status, answer = refusal(http.StatusConflict, "Cannot do that while it is in this vm_state")
+		case r.Method == http.MethodPost:
+			m.off = stop
+			status, answer = http.StatusAccepted, nil
+		default:
+			power := "ACTIVE"
+			if m.off && f.running > 0 {
+				f.running--
+			} else if m.off {
+				power = "SHUTOFF"
+			}
 			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": power,
 				"OS-EXT-AZ:availability_zone": "nova", "hostId": "hash-of-the-host"}}
 		}

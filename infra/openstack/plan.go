@@ -24,7 +24,7 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 		return change, errors.Join(access.Validate(op.VIM), err)
 	}
 	current, err := d.present(ctx, op)
-	if err != nil && op.Kind != vnflcm.OpInstantiate {
+	if err != nil && op.Kind != vnflcm.OpInstantiate || op.Kind == vnflcm.OpOperate {
 		return change, err
 	}
 	planned := *op // user data needs the change, which the Manager sets only after Plan has returned it
@@ -65,7 +65,7 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 		return vnflcm.Change{Replaced: op.HealTargets()}, vnflcm.AtPath("additionalParams", err)
 	case vnflcm.OpTerminate:
 		return vnflcm.Change{Removed: op.VNFCs}, nil
-	case vnflcm.OpChangeExtConn:
+	case vnflcm.OpChangeExtConn, vnflcm.OpOperate:
 		return vnflcm.Change{}, nil
 	}
 	want, err := op.Instances()

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -49,6 +50,31 @@ func (d *Driver) StopMachine(ctx context.Context, op *vnflcm.Operation, v vnflcm
 	return w.shutDownServer(ctx, v)
 }
 
+// Operate implements vnflcm.Operator. Nova shuts the guest of a server down, and cuts its power after shutdown_timeout, whatever the StopType
+// is. A server that does not exist is an error of a start only.
+func (d *Driver) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
+	w, err := d.begin(ctx, op)
+	if err != nil {
+		return err
+	}
+	step, turn := "start-server", w.startServer
+	if op.Operate.ChangeStateTo == vnflcm.VnfStopped {
+		step, turn = "stop-server", w.shutDownServer
+	}
+	return vnflcm.Each(ctx, parallel, vnfcs, func(ctx context.Context, v vnflcm.VNFC) error {
+		return vnflcm.Do(ctx, op, step, v.ID, func(ctx context.Context) error { return turn(ctx, v) })
+	})
+}
+
+// startServer returns when Nova reports the server as ACTIVE.
+func (w *work) startServer(ctx context.Context, v vnflcm.VNFC) error {
+	err := servers.Start(ctx, w.clients.Nova, v.ResourceID).ExtractErr()
+	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is on, or about to be
+		return fmt.Errorf("start server %s of %s: %w", v.ResourceID, v, w.clients.Explain(err))
+	}
+	return w.await(ctx, v, "on", func(s *servers.Server) bool { return s.Status == "ACTIVE" })
+}
+
 func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 	err := servers.Stop(ctx, w.clients.Nova, v.ResourceID).ExtractErr()
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
@@ -57,14 +83,32 @@ func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is off, or never ran
 		return fmt.Errorf("shut down server %s of %s: %w", v.ResourceID, v, w.clients.Explain(err))
 	}
-	return retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll, For: "the end of server " + v.ResourceID + " of " + v.Label()}.Do(ctx, func() error {
+	err = w.await(ctx, v, "off", func(s *servers.Server) bool { return s.Status != "ACTIVE" })
+	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return nil
+	}
+	return err
+}
+
+// errServer is the failure of Nova to turn a server on or off.
+var errServer = errors.New("its status is ERROR")
+
+// await returns when a server is in a state, or does not exist.
+func (w *work) await(ctx context.Context, v vnflcm.VNFC, state string, is func(*servers.Server) bool) error {
+	wait := retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll, For: "server " + v.ResourceID + " of " + v.Label() + " to be " + state,
+		If: func(err error) bool {
+			return !gophercloud.ResponseCodeIs(err, http.StatusNotFound) && !errors.Is(err, errServer)
+		}}
+	return wait.Do(ctx, func() error {
 		s, err := servers.Get(ctx, w.clients.Nova, v.ResourceID).Extract()
 		switch {
-		case gophercloud.ResponseCodeIs(err, http.StatusNotFound), err == nil && s.Status != "ACTIVE":
-			return nil
 		case err != nil:
-			return fmt.Errorf("server %s of %s is not off: %w", v.ResourceID, v.Label(), w.clients.Explain(err))
+			return fmt.Errorf("server %s of %s is not %s: %w", v.ResourceID, v.Label(), state, w.clients.Explain(err))
+		case is(s):
+			return nil
+		case s.Status == "ERROR":
+			return fmt.Errorf("server %s of %s is not %s: %w: %s", v.ResourceID, v.Label(), state, errServer, s.Fault.Message)
 		}
-		return fmt.Errorf("server %s of %s is not off", v.ResourceID, v.Label())
+		return fmt.Errorf("server %s of %s is not %s, but %s", v.ResourceID, v.Label(), state, s.Status)
 	})
 }

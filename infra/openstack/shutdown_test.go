@@ -66,6 +66,7 @@ func TestStopMachine(t *testing.T) {
 			looks := 0
 			l.mu.Lock()
 			l.running = c.running
+			l.each(func(m *member) { m.off = c.status == http.StatusConflict })
 			l.fault = func(r *http.Request) int {
 				if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/servers/"+before[one]) {
 					if looks++; looks == 5 && c.running == math.MaxInt { // end the context of the caller
