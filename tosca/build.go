@@ -39,6 +39,7 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, quirks
 	for _, t := range b.df {
 		v.Flavours = append(v.Flavours, b.flavour(t))
 	}
+	b.buildPackageChanges(v)
 	slices.SortStableFunc(v.Flavours, func(x, y Flavour) int { return cmp.Compare(x.ID, y.ID) })
 	for i := 1; i < len(v.Flavours); i++ {
 		if first, second := v.Flavours[i-1], v.Flavours[i]; first.ID == second.ID {

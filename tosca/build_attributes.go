@@ -1,9 +1,6 @@
 package tosca
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 )
@@ -40,7 +37,7 @@ func (b *builder) declared(v values, kind string, given *yamltree.Node, field st
 	assigned := v.path(given, field)
 	added := b.members(b.members(kind)[field].Value.Get("type").Str())
 	var list []Attribute
-	for _, name := range slices.Sorted(maps.Keys(added)) {
+	for _, name := range sortedKeys(added) {
 		f := added[name]
 		a := Attribute{
 			Name:        f.Key,

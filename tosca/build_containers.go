@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
@@ -58,7 +57,7 @@ func (b *flavourBuilder) buildMCIOPs() {
 		b := b.at(n)
 		p := MCIOP{ID: n.id, VDUs: b.targets(n, "associatedVdu"), DependsOn: b.dependencies(n), Artifacts: b.artifacts(n), Pos: n.pos}
 		slices.Sort(p.VDUs)
-		for _, key := range slices.Sorted(maps.Keys(p.Artifacts)) {
+		for _, key := range sortedKeys(p.Artifacts) {
 			if a := p.Artifacts[key]; b.topo.types.Is(grammar.ArtifactTypes, a.Type, typeHelmChart) {
 				p.Chart = a.File
 				break

@@ -13,8 +13,8 @@ func (b *flavourBuilder) buildNodeFilters() {
 }
 
 func (b *flavourBuilder) buildIndicators() {
-	for _, p := range b.policies(typeIndicator) {
-		b.Indicators = append(b.Indicators, Indicator{ID: p.id, Source: b.text(p.properties.Get("source")), Pos: p.pos})
+	for _, p := range b.topo.policies(typeIndicator) {
+		b.Indicators = append(b.Indicators, Indicator{ID: p.id, Source: b.text(p.properties.Get("source")), Triggers: b.triggers(p), Pos: p.pos})
 	}
 	sortByID(b.Indicators, func(i Indicator) string { return i.ID })
 }

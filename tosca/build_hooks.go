@@ -1,15 +1,14 @@
 package tosca
 
 import (
-	"maps"
-	"slices"
+	"cmp"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// buildHooks reads the Vnflcm interface and the artifacts of the VNF node. If the node of the flavour has no interfaces, those of
+// buildHooks reads the interfaces Vnflcm and ChangeCurrentVnfPackage and the artifacts of the VNF node. If the node of the flavour has no interfaces, those of
 // the entry file's VNF node apply.
 func (b *flavourBuilder) buildHooks() {
 	n := b.vnf
@@ -26,10 +25,20 @@ func (b *flavourBuilder) buildHooks() {
 			b.Artifacts[key] = a
 		}
 	}
-	operations := b.vnflcm(n)
-	for _, name := range slices.Sorted(maps.Keys(operations)) {
+	operations := b.operations(n, typeVnflcmInterface)
+	for _, name := range sortedKeys(operations) {
 		if o := operations[name]; o.driver.Str() != "" {
-			b.hook(name, o)
+			b.hook(b.Hooks, name, o)
+		}
+	}
+	operations = b.operations(n, typeChangeInterface)
+	for _, name := range sortedKeys(operations) {
+		if b.ChangeOperations == nil {
+			b.ChangeOperations = map[string]Hook{}
+		}
+		b.ChangeOperations[name] = Hook{Inputs: operations[name].inputs, Pos: operations[name].pos}
+		if o := operations[name]; o.driver.Str() != "" {
+			b.hook(b.ChangeOperations, name, o)
 		}
 	}
 	for _, a := range b.Drivers {
@@ -39,9 +48,9 @@ func (b *flavourBuilder) buildHooks() {
 	}
 }
 
-// hook records the driver of a hook: the artifact, of any type, that the interface names, or a file of the package that is not
+// hook records an operation and its driver: the artifact, of any type, that the interface names, or a file of the package that is not
 // declared as an artifact (TOSCA 1.3 3.6.16).
-func (b *flavourBuilder) hook(name string, o *operation) {
+func (b *flavourBuilder) hook(hooks map[string]Hook, name string, o *operation) {
 	key := o.driver.Str()
 	if a, ok := b.Artifacts[key]; ok {
 		b.Drivers[key] = a
@@ -54,10 +63,10 @@ func (b *flavourBuilder) hook(name string, o *operation) {
 		b.report.Errorf(o.driver.Pos, problem.UnknownDriver, "the hook %s names the driver %q, which is no artifact of the VNF node and no file of the package", name, key)
 		return
 	}
-	b.Hooks[name] = Hook{Driver: key, Inputs: o.inputs, Pos: o.pos}
+	hooks[name] = Hook{Driver: key, Inputs: o.inputs, Pos: o.pos}
 }
 
-// operation is an operation of the Vnflcm interface, merged from the node template and its types.
+// operation is an operation of an interface, merged from the node template and its types.
 type operation struct {
 	pos    problem.Position
 	driver *yamltree.Node
@@ -65,29 +74,60 @@ type operation struct {
 	inputs map[string]any
 }
 
-// vnflcm returns the operations of the Vnflcm interface. Properties of an operation that the template does not state come from
-// its type, then from the ancestors of the type.
-func (b *flavourBuilder) vnflcm(n template) map[string]*operation {
+// operations returns the operations of the interfaces of a template that have the type base or a type derived from base. Properties of an
+// operation that the template does not state come from its node type, then from the ancestors of the node type, then from the type of the
+// interface.
+func (b *flavourBuilder) operations(n template, base string) map[string]*operation {
 	found := map[string]*operation{}
 	sources := []*yamltree.Node{n.node}
 	for d := b.topo.types.Lookup(grammar.NodeTypes, n.kind); d != nil; d = d.Parent {
 		sources = append(sources, d.Node)
 	}
+	kinds := interfaceTypes(sources)
+	add := func(n *yamltree.Node, ofType bool) {
+		for _, o := range operationsOf(n) {
+			if found[o.Key] == nil {
+				found[o.Key] = &operation{pos: o.Pos}
+			}
+			b.addTo(found[o.Key], o.Value, ofType)
+			b.addInputs(found[o.Key], n.Get("inputs"), ofType)
+		}
+	}
 	for i, source := range sources {
 		for _, f := range source.Get("interfaces").Map() {
-			if f.Key != "Vnflcm" && !b.topo.types.Is(grammar.InterfaceTypes, f.Value.Get("type").Str(), typeVnflcmInterface) {
-				continue
-			}
-			for _, o := range operationsOf(f.Value) {
-				if found[o.Key] == nil {
-					found[o.Key] = &operation{pos: o.Pos}
-				}
-				b.addTo(found[o.Key], o.Value, i > 0)
-				b.addInputs(found[o.Key], f.Value.Get("inputs"), i > 0)
+			if b.topo.types.Is(grammar.InterfaceTypes, kinds[f.Key], base) {
+				add(f.Value, i > 0)
 			}
 		}
 	}
+	for _, key := range sortedKeys(kinds) {
+		if !b.topo.types.Is(grammar.InterfaceTypes, kinds[key], base) {
+			continue
+		}
+		for d := b.topo.types.Lookup(grammar.InterfaceTypes, kinds[key]); d != nil; d = d.Parent {
+			add(d.Node, true)
+		}
+	}
 	return found
+}
+
+// interfaceTypes returns the types of interfaces by their names. sources are a template and the lineage of its type. An interface named
+// Vnflcm without a type has the type of SOL001.
+func interfaceTypes(sources []*yamltree.Node) map[string]string {
+	kinds := map[string]string{}
+	for _, source := range sources {
+		for _, f := range source.Get("interfaces").Map() {
+			kind := f.Value.Get("type")
+			if f.Value.Is(yamltree.Scalar) { // short notation
+				kind = f.Value
+			}
+			kinds[f.Key] = cmp.Or(kinds[f.Key], kind.Str())
+		}
+	}
+	if kind, named := kinds["Vnflcm"]; named && kind == "" {
+		kinds["Vnflcm"] = typeVnflcmInterface
+	}
+	return kinds
 }
 
 // addTo adds the properties that an operation lacks from a definition in a type or an ancestor.
@@ -128,7 +168,7 @@ func operationsOf(n *yamltree.Node) []yamltree.Field {
 	}
 	for _, f := range n.Fields {
 		switch f.Key {
-		case "type", "description", "inputs", "operations", "notifications":
+		case "type", "derived_from", "version", "metadata", "description", "inputs", "operations", "notifications":
 		default:
 			found = append(found, f)
 		}

@@ -1,15 +1,12 @@
 package tosca
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
 func (b *flavourBuilder) buildLevels() {
-	policies := b.policies(typeLevels)
+	policies := b.topo.policies(typeLevels)
 	for _, p := range policies {
 		for _, f := range p.properties.Get("levels").Map() {
 			b.Levels = append(b.Levels, InstantiationLevel{
@@ -25,7 +22,7 @@ func (b *flavourBuilder) buildLevels() {
 	for _, p := range policies {
 		b.defaultLevel(p)
 	}
-	for _, p := range b.policies(typeVduLevels) {
+	for _, p := range b.topo.policies(typeVduLevels) {
 		for _, f := range p.properties.Get("levels").Map() {
 			level := b.level(f.Key)
 			if level == nil {
@@ -109,7 +106,7 @@ func (b *flavourBuilder) checkNumbers() {
 		if err != nil {
 			continue // already reported
 		}
-		for _, id := range slices.Sorted(maps.Keys(l.Instances)) {
+		for _, id := range sortedKeys(l.Instances) {
 			number := l.Instances[id]
 			if number != computed.Instances[id] && scaled[id] {
 				b.report.Warnf(l.Pos, problem.LevelMismatch, "the level %s gives %s %d instances, its scale levels give %d", l.ID, id, number, computed.Instances[id])

@@ -8,21 +8,22 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-// policy is one policy of the flavour.
+// policy is one policy of a topology.
 type policy struct {
 	id         string
 	pos        problem.Position
+	node       *yamltree.Node
 	properties *yamltree.Node
 	targets    []*yamltree.Node
 }
 
 // policies returns the policies whose type is base or derived from base, in document order.
-func (b *flavourBuilder) policies(base string) []policy {
+func (t *topology) policies(base string) []policy {
 	var found []policy
-	for _, section := range []*yamltree.Node{b.topo.node.Get("policies"), b.topo.doc.Root.Get("policies")} {
+	for _, section := range []*yamltree.Node{t.node.Get("policies"), t.doc.Root.Get("policies")} {
 		for _, f := range section.Named() {
-			if b.topo.types.Is(grammar.PolicyTypes, f.Value.Get("type").Str(), base) {
-				found = append(found, policy{f.Key, f.Pos, f.Value.Get("properties"), f.Value.Get("targets").List()})
+			if t.types.Is(grammar.PolicyTypes, f.Value.Get("type").Str(), base) {
+				found = append(found, policy{f.Key, f.Pos, f.Value, f.Value.Get("properties"), f.Value.Get("targets").List()})
 			}
 		}
 	}
@@ -59,7 +60,7 @@ func (b *flavourBuilder) buildGroups() {
 }
 
 func (b *flavourBuilder) buildAspects() {
-	for _, p := range b.policies(typeScalingAspects) {
+	for _, p := range b.topo.policies(typeScalingAspects) {
 		for _, f := range p.properties.Get("aspects").Map() {
 			b.Aspects = append(b.Aspects, Aspect{
 				ID:          f.Key,
@@ -77,7 +78,7 @@ func (b *flavourBuilder) buildAspects() {
 
 // buildDeltas reads the numbers of instances that the steps of an aspect add to a VDU.
 func (b *flavourBuilder) buildDeltas() {
-	for _, p := range b.policies(typeAspectDeltas) {
+	for _, p := range b.topo.policies(typeAspectDeltas) {
 		name := p.properties.Get("aspect")
 		a := b.knownAspect(b.text(name), name.At(p.properties, &yamltree.Node{Pos: p.pos}))
 		if a == nil {
@@ -119,7 +120,7 @@ func (b *flavourBuilder) checkSteps(a Aspect) {
 }
 
 func (b *flavourBuilder) buildInitial() {
-	for _, p := range b.policies(typeInitialDelta) {
+	for _, p := range b.topo.policies(typeInitialDelta) {
 		number := p.properties.Path("initial_delta", "number_of_instances")
 		for _, v := range b.targetVDUs(p) {
 			v.Initial = b.count(number, v.Min)
@@ -129,7 +130,7 @@ func (b *flavourBuilder) buildInitial() {
 
 func (b *flavourBuilder) buildAffinity() {
 	for _, base := range []string{typeAffinity, typeAntiAffinity} {
-		for _, p := range b.policies(base) {
+		for _, p := range b.topo.policies(base) {
 			rule := AffinityRule{
 				ID:    p.id,
 				Anti:  base == typeAntiAffinity,

@@ -46,6 +46,9 @@ type Flavour struct {
 	// Hooks maps the operations of the Vnflcm interface that name a driver, for example "instantiate_end" or
 	// "scale_rollback_start", to the driver and its inputs.
 	Hooks map[string]Hook
+	// ChangeOperations are the operations of interfaces derived from ChangeCurrentVnfPackage (SOL001 v3.3.1): the VNFD's own
+	// operations for a change of the package, of which a PackageChange names one. An operation without a driver has no Hook.Driver.
+	ChangeOperations map[string]Hook
 	// Drivers are the artifacts, by key, whose type is tosca.artifacts.Implementation or derived from it.
 	Drivers map[string]Artifact
 	// Artifacts are the other artifacts of the VNF node, by key.
@@ -110,6 +113,8 @@ type Indicator struct {
 	ID string
 	// Source is "vnf", "em" or "both_vnf_and_em".
 	Source string
+	// Triggers are the triggers of the policy, by name: what to do when the value changes.
+	Triggers map[string]Trigger
 	// Pos is the position of the policy.
 	Pos problem.Position
 }

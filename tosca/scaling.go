@@ -3,7 +3,6 @@ package tosca
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,7 +110,7 @@ func (a *Aspect) upTo(level int) (map[string]int, error) {
 			}
 		}
 	}
-	for _, delta := range slices.Sorted(maps.Keys(times)) {
+	for _, delta := range sortedKeys(times) {
 		// An aspect without any deltas scales a resource that is not in the model, for example the bitrate of a link.
 		if len(a.Deltas) > 0 && !found[delta] {
 			return nil, &RequestError{"aspectId", a.ID, fmt.Sprintf("the delta %q of a step is %v", delta, ErrUnknown), ErrUnknown}
@@ -153,7 +152,7 @@ func (f *Flavour) VDUsOf(aspectID string) []string {
 	if a == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(a.Deltas))
+	return sortedKeys(a.Deltas)
 }
 
 // names returns a list of ids for the text of an error.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 )
 
@@ -86,7 +85,7 @@ func (f *Flavour) InitialSize(t TargetSize) (Size, error) {
 func (f *Flavour) SizeAt(t TargetSize, scaleStatus map[string]int) (Size, error) {
 	size, err := f.initial(t)
 	faults := []error{err}
-	for _, id := range slices.Sorted(maps.Keys(scaleStatus)) {
+	for _, id := range sortedKeys(scaleStatus) {
 		level := scaleStatus[id]
 		if err := f.checkLevel(ScaleInfo{AspectID: id, ScaleLevel: level}, "scaleStatus", "scaleStatus."+id); err != nil {
 			faults = append(faults, err)

@@ -30,5 +30,7 @@ const (
 	typeAffinity        = "tosca.policies.nfv.AffinityRule"
 	typeAntiAffinity    = "tosca.policies.nfv.AntiAffinityRule"
 	typePlacementGroup  = "tosca.groups.nfv.PlacementGroup"
+	typePackageChange   = "tosca.policies.nfv.VnfPackageChange"
 	typeVnflcmInterface = "tosca.interfaces.nfv.Vnflcm"
+	typeChangeInterface = "tosca.interfaces.nfv.ChangeCurrentVnfPackage"
 )

@@ -2,6 +2,7 @@ package tosca
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,3 +158,5 @@ func (v values) textMap(n *yamltree.Node) map[string]string {
 func sortedFields(fields []yamltree.Field) []yamltree.Field {
 	return slices.SortedStableFunc(slices.Values(fields), func(x, y yamltree.Field) int { return cmp.Compare(x.Key, y.Key) })
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

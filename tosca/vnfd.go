@@ -29,6 +29,8 @@ type VNFD struct {
 	Modifiable   ModifiableAttributes
 	// Flavours are the deployment flavours, sorted by ID. There is at least one.
 	Flavours []Flavour
+	// Changes are the VnfPackageChange policies of all flavours, sorted by ID.
+	Changes []PackageChange
 	// Pos is the position of the VNF node of the entry definitions.
 	Pos problem.Position
 }
