@@ -40,6 +40,7 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, quirks
 		v.Flavours = append(v.Flavours, b.flavour(t))
 	}
 	b.buildPackageChanges(v)
+	v.Entry = b.templates(b.entry)
 	slices.SortStableFunc(v.Flavours, func(x, y Flavour) int { return cmp.Compare(x.ID, y.ID) })
 	for i := 1; i < len(v.Flavours); i++ {
 		if first, second := v.Flavours[i-1], v.Flavours[i]; first.ID == second.ID {
@@ -209,5 +210,6 @@ func (b *builder) flavour(t *topology) Flavour {
 	f.buildOperations()
 	f.buildHooks()
 	f.buildPolicies()
+	f.Topology = b.templates(t)
 	return *f.Flavour
 }

@@ -2,6 +2,7 @@ package tosca
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -17,17 +18,22 @@ type policy struct {
 	targets    []*yamltree.Node
 }
 
-// policies returns the policies whose type is base or derived from base, in document order.
-func (t *topology) policies(base string) []policy {
+// allPolicies returns the policies in document order. Some packages have policies at the top level of the document.
+func (t *topology) allPolicies() []policy {
 	var found []policy
 	for _, section := range []*yamltree.Node{t.node.Get("policies"), t.doc.Root.Get("policies")} {
 		for _, f := range section.Named() {
-			if t.types.Is(grammar.PolicyTypes, f.Value.Get("type").Str(), base) {
-				found = append(found, policy{f.Key, f.Pos, f.Value, f.Value.Get("properties"), f.Value.Get("targets").List()})
-			}
+			found = append(found, policy{f.Key, f.Pos, f.Value, f.Value.Get("properties"), f.Value.Get("targets").List()})
 		}
 	}
 	return found
+}
+
+// policies returns the policies whose type is base or derived from base, in document order.
+func (t *topology) policies(base string) []policy {
+	return slices.DeleteFunc(t.allPolicies(), func(p policy) bool {
+		return !t.types.Is(grammar.PolicyTypes, p.node.Get("type").Str(), base)
+	})
 }
 
 func (b *flavourBuilder) buildPolicies() {
@@ -53,10 +59,10 @@ func (b *flavourBuilder) buildGroups() {
 			}
 		}
 		if b.topo.types.Is(grammar.GroupTypes, f.Value.Get("type").Str(), typePlacementGroup) {
-			b.Groups = append(b.Groups, g)
+			b.PlacementGroups = append(b.PlacementGroups, g)
 		}
 	}
-	sortByID(b.Groups, func(g PlacementGroup) string { return g.ID })
+	sortByID(b.PlacementGroups, func(g PlacementGroup) string { return g.ID })
 }
 
 func (b *flavourBuilder) buildAspects() {

@@ -35,7 +35,7 @@ func (v values) trigger(f yamltree.Field) Trigger {
 		event = named
 	}
 	return Trigger{
-		Description:  v.text(f.Value.Get("description")),
+		Description:  f.Value.Get("description").Str(),
 		Event:        event.Str(),
 		Schedule:     v.value(f.Value.Get("schedule")),
 		TargetFilter: v.value(f.Value.Get("target_filter")),

@@ -117,24 +117,40 @@ func (b *flavourBuilder) target(n template, requirement string) string {
 }
 
 // artifacts returns the artifacts of a template by their keys, nil for a template without artifacts.
-func (b *flavourBuilder) artifacts(n template) map[string]Artifact {
+func (v values) artifacts(n template) map[string]Artifact {
 	var found map[string]Artifact
-	for _, f := range b.topo.inherited(n, "artifacts") {
-		a := Artifact{
-			Type:        b.text(f.Value.Get("type")),
-			File:        b.text(f.Value.Get("file")),
-			Description: b.text(f.Value.Get("description")),
-			Pos:         f.Pos,
-		}
-		if short := f.Value.Str(); short != "" {
-			a.File = short
-		}
+	for _, f := range v.topo.inherited(n, "artifacts") {
 		if found == nil {
 			found = map[string]Artifact{}
 		}
-		found[f.Key] = a
+		found[f.Key] = v.artifact(f)
 	}
 	return found
+}
+
+func (v values) artifact(f yamltree.Field) Artifact {
+	a := Artifact{File: f.Value.Str(), Pos: f.Pos} // short notation
+	if !f.Value.Is(yamltree.Mapping) {
+		return a
+	}
+	for _, key := range f.Value.Fields {
+		switch key.Key {
+		case "type":
+			a.Type = v.text(key.Value)
+		case "file":
+			a.File = v.text(key.Value)
+		case "description":
+			a.Description = v.text(key.Value)
+		case "properties":
+			a.Properties = v.mapping(key.Value)
+		default:
+			if a.Other == nil {
+				a.Other = map[string]any{}
+			}
+			a.Other[key.Key] = v.value(key.Value)
+		}
+	}
+	return a
 }
 
 // exists returns true if the flavour has a node template of this name. Otherwise it reports a problem.

@@ -31,6 +31,10 @@
 // affinity rules, the configuration of LCM operations, the attributes that requests can set, and the hooks of the Vnflcm interface
 // with their inputs. A package may derive types from those of SOL001; templates inherit the definitions of their types.
 //
+// Flavour has typed fields for what a VNFM uses. Flavour.Nodes, Policies and Groups have all templates of the flavour, with their
+// types, evaluated properties, requirements, targets and triggers, also of types that SOL001 does not define. VNFD.Changes has the
+// policies for a change of the package.
+//
 // Imports refer to files of the package or to the type definitions of SOL001. These are bundled, so a package need not contain
 // them, and may import them by file name or URL. If a package contains a copy, the copy is used. The whole descriptor is checked
 // against the grammar of TOSCA and the types that it uses.

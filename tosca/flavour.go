@@ -39,8 +39,8 @@ type Flavour struct {
 	DefaultLevel string
 	// Affinity holds the affinity and anti-affinity rules.
 	Affinity []AffinityRule
-	// Groups are the placement groups that affinity rules can name.
-	Groups []PlacementGroup
+	// PlacementGroups are the placement groups that affinity rules can name.
+	PlacementGroups []PlacementGroup
 	// Operations configures the LCM operations.
 	Operations Operations
 	// Hooks maps the operations of the Vnflcm interface that name a driver, for example "instantiate_end" or
@@ -57,6 +57,8 @@ type Flavour struct {
 	Indicators []Indicator
 	// NodeFilters are the filters of requirements that do not name their target, as written in the descriptor.
 	NodeFilters []NodeFilter
+	// Topology is the topology template of the flavour as the descriptor states it.
+	Topology
 	// Pos is the position of the VNF node of the flavour or, without such a node, of its topology template.
 	Pos problem.Position
 }
@@ -79,6 +81,8 @@ type Artifact struct {
 	// File is the path as written in the VNFD. Package.Artifact accepts it.
 	File        string
 	Description string
+	// Properties are the properties of the artifact. Other are its remaining keynames, such as checksum, by name.
+	Properties, Other map[string]any
 	// Pos is the position of the artifact's definition.
 	Pos problem.Position
 }

@@ -16,7 +16,7 @@ func (v values) value(n *yamltree.Node) any {
 		return nil
 	case isFunction(n):
 		return n.Flow()
-	case n.Kind == yamltree.Mapping:
+	case n.Kind == yamltree.Mapping && v.topo.spend(n, 3): // the memory of a map
 		fields := make(map[string]any, len(n.Fields))
 		for _, f := range n.Fields {
 			fields[f.Key] = v.value(f.Value)

@@ -20,6 +20,7 @@ type topology struct {
 	budget    *int       // remaining units for the expressions of all topologies
 	templates []template // sorted by id
 	byID      map[string]template
+	asWritten *Topology // nil until builder.templates has read it
 }
 
 // template is a node template.

@@ -31,6 +31,8 @@ type VNFD struct {
 	Flavours []Flavour
 	// Changes are the VnfPackageChange policies of all flavours, sorted by ID.
 	Changes []PackageChange
+	// Entry is the topology template of the entry definitions. In a VNFD with one flavour it can be that of the flavour.
+	Entry Topology
 	// Pos is the position of the VNF node of the entry definitions.
 	Pos problem.Position
 }
