@@ -29,6 +29,7 @@ func (b *flavourBuilder) buildCPs() {
 			CPs:            b.targets(n, "target"),
 			VirtualLink:    b.target(n, "virtual_link"),
 			LayerProtocols: b.texts(b.topo.property(n, "layer_protocols")),
+			Protocols:      b.protocols(n),
 			Function:       b.text(b.topo.property(n, "vip_function")),
 			SharedAddress:  dedicated != nil && !*dedicated,
 			Pos:            n.pos,
@@ -45,6 +46,7 @@ func (b *flavourBuilder) connectionPoint(n template) ConnectionPoint {
 		VirtualLink:      b.target(n, "virtual_link"),
 		Order:            b.count(b.topo.property(n, "order"), -1),
 		LayerProtocols:   b.texts(b.topo.property(n, "layer_protocols")),
+		Protocols:        b.protocols(n),
 		Role:             b.text(b.topo.property(n, "role")),
 		Trunk:            b.target(n, "trunk_binding"),
 		SegmentationType: b.text(b.topo.property(n, "segmentation_type")),
@@ -72,6 +74,7 @@ func (b *flavourBuilder) virtualCP(n template) VirtualCP {
 		VDUs:                 b.targets(n, "target"),
 		VirtualLink:          b.target(n, "virtual_link"),
 		LayerProtocols:       b.texts(b.topo.property(n, "layer_protocols")),
+		Protocols:            b.protocols(n),
 		PoolNameConfigurable: b.boolean(b.topo.property(n, "address_pool_name_configurable")),
 		Pos:                  n.pos,
 	}
@@ -128,7 +131,7 @@ func (b *flavourBuilder) buildExternalCPs() {
 }
 
 func (b *flavourBuilder) externalCP(n template) ExternalCP {
-	return ExternalCP{ID: n.id, LayerProtocols: b.texts(b.topo.property(n, "layer_protocols")), Pos: n.pos}
+	return ExternalCP{ID: n.id, LayerProtocols: b.texts(b.topo.property(n, "layer_protocols")), Protocols: b.protocols(n), Pos: n.pos}
 }
 
 // mappedNodes returns the nodes of a requirement mapping (TOSCA 1.3 3.8.12): a pair [node, requirement] or a list of pairs. In the

@@ -47,6 +47,7 @@ func (b *flavourBuilder) buildPolicies() {
 	b.buildLevels()
 	b.buildAffinity()
 	b.buildIndicators()
+	b.buildCoordinations()
 	b.checkNumbers()
 }
 

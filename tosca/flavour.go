@@ -55,6 +55,10 @@ type Flavour struct {
 	Artifacts map[string]Artifact
 	// Indicators are the VnfIndicator policies.
 	Indicators []Indicator
+	// CoordinationActions are the LcmCoordinationAction policies. Coordinations maps LCM operations in the names of SOL001, such as
+	// "scale_to_level", to the actions that they need.
+	CoordinationActions []CoordinationAction
+	Coordinations       map[string]Coordinations
 	// NodeFilters are the filters of requirements that do not name their target, as written in the descriptor.
 	NodeFilters []NodeFilter
 	// Topology is the topology template of the flavour as the descriptor states it.

@@ -15,6 +15,8 @@ type ConnectionPoint struct {
 	Order int
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
+	// Protocols are the addresses that the connection point needs (protocol).
+	Protocols []CPProtocol
 	// Role is the role in a tree, "root" or "leaf". It is "" if the VNFD does not state it.
 	Role string
 	// Trunk is the ID of the connection point that a VduSubCp is a sub-port of. SegmentationType and SegmentationID
@@ -29,6 +31,42 @@ type ConnectionPoint struct {
 	NICRequirements []NICRequirement
 	// Pos is the position of the node template.
 	Pos problem.Position
+}
+
+// CPProtocol is CpProtocolData: a protocol of a connection point and the addresses for it.
+type CPProtocol struct {
+	// LayerProtocol is associated_layer_protocol, for instance "ipv4".
+	LayerProtocol string
+	Addresses     []CPAddress
+}
+
+// CPAddress is AddressData. MAC is nil for an IP address, and IP is nil for a MAC address.
+type CPAddress struct {
+	MAC *MACAddress
+	IP  *IPAddress
+}
+
+// MACAddress is L2AddressData.
+type MACAddress struct {
+	// Assigned is mac_address_assignment: a request gives the address, else the VIM assigns one.
+	Assigned bool
+}
+
+// IPAddress is L3AddressData.
+type IPAddress struct {
+	// Assigned is ip_address_assignment: a request gives the address.
+	Assigned bool
+	// Method is ip_address_assignment_subtype, how an address is assigned that no request gives: "dynamic", "vnf_pkg" or "external"; "" if
+	// the VNFD does not state it (SOL001 v4.3.1).
+	Method string
+	// Floating is floating_ip_activated.
+	Floating bool
+	// Version is ip_address_type: "ipv4", "ipv6", or "" if the VNFD does not state it.
+	Version string
+	// Number is number_of_ip_address; 0 if the VNFD does not state it.
+	Number int
+	// Fixed are the fixed_ip_address values (SOL001 v4.3.1).
+	Fixed []string
 }
 
 // NICRequirement is one entry of virtual_network_interface_requirements.
@@ -54,6 +92,8 @@ type ExternalCP struct {
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
+	// Protocols are the addresses that the connection point needs (protocol).
+	Protocols []CPProtocol
 	// Pos is the position of the node template.
 	Pos problem.Position
 }
@@ -123,6 +163,8 @@ type VirtualCP struct {
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
+	// Protocols are the addresses that the connection point needs (protocol).
+	Protocols []CPProtocol
 	// Services are the additionalServiceData.
 	Services []Service
 	// PoolNameConfigurable is address_pool_name_configurable (SOL001 v4.4.1).
@@ -158,6 +200,8 @@ type VIP struct {
 	VirtualLink string
 	// LayerProtocols are for instance ["ipv4"].
 	LayerProtocols []string
+	// Protocols are the addresses that the connection point needs (protocol).
+	Protocols []CPProtocol
 	// Function is vip_function: "high_availability" or "load_balance".
 	Function string
 	// SharedAddress is set if the VIP may have the same address as one of CPs (dedicated_ip_address: false).

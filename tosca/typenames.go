@@ -31,6 +31,8 @@ const (
 	typeAntiAffinity    = "tosca.policies.nfv.AntiAffinityRule"
 	typePlacementGroup  = "tosca.groups.nfv.PlacementGroup"
 	typePackageChange   = "tosca.policies.nfv.VnfPackageChange"
+	typeCoordination    = "tosca.policies.nfv.LcmCoordinationAction"
+	typeCoordinations   = "tosca.policies.nfv.LcmCoordinationsForLcmOperation"
 	typeVnflcmInterface = "tosca.interfaces.nfv.Vnflcm"
 	typeChangeInterface = "tosca.interfaces.nfv.ChangeCurrentVnfPackage"
 )
