@@ -21,7 +21,13 @@ type ModifiableAttributes struct {
 type Attribute struct {
 	Name string
 	// Type is the TOSCA type of the attribute, for example "string".
-	Type        string
+	Type string
+	// Base is the primitive type that Type is or is derived from, "" for a type with attributes.
+	Base string
+	// Attributes are the attributes of a type that has some. Entry is the type of the entries of a list or map, without a name; nil if
+	// the descriptor does not state it.
+	Attributes  []Attribute
+	Entry       *Attribute
 	Description string
 	// Required is set if a request has to set the attribute. A Default fulfils the requirement too.
 	Required bool

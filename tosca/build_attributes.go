@@ -36,23 +36,53 @@ func (b *builder) structured(name string) (values, *yamltree.Node, string) {
 func (b *builder) declared(v values, kind string, given *yamltree.Node, field string) []Attribute {
 	assigned := v.path(given, field)
 	added := b.members(b.members(kind)[field].Value.Get("type").Str())
-	var list []Attribute
-	for _, name := range sortedKeys(added) {
-		f := added[name]
-		a := Attribute{
-			Name:        f.Key,
-			Type:        v.text(f.Value.Get("type")),
-			Description: v.text(f.Value.Get("description")),
-			Required:    v.required(f.Value),
-			Default:     v.value(assigned.Get(f.Key)),
-			Pos:         f.Pos,
+	list := b.attributes(v, added, maxTypeDepth)
+	for i, a := range list {
+		if value := v.value(assigned.Get(a.Name)); value != nil {
+			list[i].Default = value
 		}
-		if a.Default == nil {
-			a.Default = v.value(grammar.Default(f.Value))
-		}
-		list = append(list, a)
 	}
 	return list
+}
+
+// maxTypeDepth limits how deep the types of attributes are read, because a type can have attributes of the same type.
+const maxTypeDepth = 5
+
+// attributes returns the attributes with these definitions, sorted by name.
+func (b *builder) attributes(v values, definitions map[string]yamltree.Field, depth int) []Attribute {
+	var list []Attribute
+	for _, name := range sortedKeys(definitions) {
+		list = append(list, b.attribute(v, definitions[name], depth))
+	}
+	return list
+}
+
+func (b *builder) attribute(v values, f yamltree.Field, depth int) Attribute {
+	kind, entry := f.Value.Get("type"), f.Value.Get("entry_schema")
+	a := Attribute{
+		Name:        f.Key,
+		Type:        v.text(kind),
+		Base:        b.types.Primitive(kind.Str()),
+		Description: v.text(f.Value.Get("description")),
+		Required:    v.required(f.Value),
+		Default:     v.value(grammar.Default(f.Value)),
+		Pos:         f.Pos,
+	}
+	if depth == 0 || !v.topo.spend(f.Value, 20) {
+		return a
+	}
+	for d := b.types.Lookup(grammar.DataTypes, kind.Str()); d != nil && entry == nil; d = d.Parent {
+		entry = d.Node.Get("entry_schema")
+	}
+	if entry.Is(yamltree.Scalar) { // short notation
+		entry = &yamltree.Node{Pos: entry.Pos, Kind: yamltree.Mapping, Fields: []yamltree.Field{{Key: "type", Pos: entry.Pos, Value: entry}}}
+	}
+	if entry != nil {
+		of := b.attribute(v, yamltree.Field{Pos: entry.Pos, Value: entry}, depth-1)
+		a.Entry = &of
+	}
+	a.Attributes = b.attributes(v, b.members(kind.Str()), depth-1)
+	return a
 }
 
 // required returns the keyname "required" of a property definition. Its default is true.

@@ -26,25 +26,47 @@ func (b *flavourBuilder) buildHooks() {
 		}
 	}
 	operations := b.operations(n, typeVnflcmInterface)
+	b.buildParameters(operations)
 	for _, name := range sortedKeys(operations) {
 		if o := operations[name]; o.driver.Str() != "" {
 			b.hook(b.Hooks, name, o)
 		}
 	}
-	operations = b.operations(n, typeChangeInterface)
-	for _, name := range sortedKeys(operations) {
-		if b.ChangeOperations == nil {
-			b.ChangeOperations = map[string]Hook{}
-		}
-		b.ChangeOperations[name] = Hook{Inputs: operations[name].inputs, Pos: operations[name].pos}
-		if o := operations[name]; o.driver.Str() != "" {
-			b.hook(b.ChangeOperations, name, o)
-		}
-	}
+	b.buildChangeOperations(n)
 	for _, a := range b.Drivers {
 		if _, err := b.builder.pkg.Artifact(a.File); err != nil {
 			b.report.Warnf(a.Pos, problem.MissingFile, "the file %q of the driver is not in the package", a.File)
 		}
+	}
+}
+
+// buildChangeOperations reads the operations of interfaces derived from ChangeCurrentVnfPackage, also those without a driver.
+func (b *flavourBuilder) buildChangeOperations(n template) {
+	operations := b.operations(n, typeChangeInterface)
+	b.buildParameters(operations)
+	for _, name := range sortedKeys(operations) {
+		o := operations[name]
+		if b.ChangeOperations == nil {
+			b.ChangeOperations = map[string]Hook{}
+		}
+		b.ChangeOperations[name] = Hook{Inputs: o.inputs, Pos: o.pos}
+		if o.driver.Str() != "" {
+			b.hook(b.ChangeOperations, name, o)
+		}
+	}
+}
+
+// buildParameters reads the attributes of additional_parameters that operations declare.
+func (b *flavourBuilder) buildParameters(operations map[string]*operation) {
+	for _, name := range sortedKeys(operations) {
+		declared := b.builder.attributes(b.values, b.builder.members(operations[name].parameters), maxTypeDepth)
+		if declared == nil {
+			continue
+		}
+		if b.AdditionalParameters == nil {
+			b.AdditionalParameters = map[string][]Attribute{}
+		}
+		b.AdditionalParameters[name] = declared
 	}
 }
 
@@ -72,6 +94,8 @@ type operation struct {
 	driver *yamltree.Node
 	known  bool // the definition states a driver, possibly an empty one
 	inputs map[string]any
+	// parameters is the type of the input additional_parameters, "" if no definition states it.
+	parameters string
 }
 
 // operations returns the operations of the interfaces of a template that have the type base or a type derived from base. Properties of an
@@ -136,6 +160,9 @@ func (b *flavourBuilder) addTo(o *operation, definition *yamltree.Node, ofType b
 		o.driver, o.known = implementation(definition), true
 	}
 	b.addInputs(o, definition.Get("inputs"), ofType)
+	if o.parameters == "" {
+		o.parameters = definition.Path("inputs", "additional_parameters", "type").Str()
+	}
 }
 
 // addInputs adds the inputs that an operation lacks. A template has values of inputs; a type has definitions, possibly with a

@@ -49,6 +49,10 @@ type Flavour struct {
 	// ChangeOperations are the operations of interfaces derived from ChangeCurrentVnfPackage (SOL001 v3.3.1): the VNFD's own
 	// operations for a change of the package, of which a PackageChange names one. An operation without a driver has no Hook.Driver.
 	ChangeOperations map[string]Hook
+	// AdditionalParameters maps operations of Vnflcm, such as "instantiate", and ChangeOperations to the attributes of additionalParams
+	// that the descriptor declares for them (VnfOperationAdditionalParameters), sorted by name. CheckParameters compares a request with
+	// them.
+	AdditionalParameters map[string][]Attribute
 	// Drivers are the artifacts, by key, whose type is tosca.artifacts.Implementation or derived from it.
 	Drivers map[string]Artifact
 	// Artifacts are the other artifacts of the VNF node, by key.

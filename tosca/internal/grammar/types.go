@@ -162,6 +162,15 @@ func (d *Type) is(base string) bool {
 	return false
 }
 
+// Primitive returns the primitive type that values of a data type have, for example "list" or "scalar-unit.size". It returns "" for a
+// type with properties and for an unknown type.
+func (t Types) Primitive(name string) string {
+	if isPrimitive(name) {
+		return primitiveName(name)
+	}
+	return t.Lookup(DataTypes, name).primitive()
+}
+
 // Property returns the definition of a property in the type or its nearest ancestor that defines it.
 func (t Types) Property(kind Kind, name, property string) *yamltree.Node {
 	f, _ := t.Lookup(kind, name).member("properties", property)
