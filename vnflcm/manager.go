@@ -211,6 +211,8 @@ type instanceRecord struct {
 	// The current external connections.
 	Links        []ExtVirtualLinkData        `json:"links,omitempty"`
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`
+	// ParamsDeclared is set if the instantiation was compared with the additional_parameters of the VNFD.
+	ParamsDeclared bool `json:"paramsDeclared,omitempty"`
 }
 
 // operationRecord is the stored form of an operation. Only the process that has the claim changes it.

@@ -25,6 +25,7 @@ func (m *Manager) Instantiate(ctx context.Context, instanceID string, req Instan
 // prepare gives an instance that is about to be instantiated what the request says of it.
 func (r *InstantiateVnfRequest) prepare(inst *instanceRecord, rec *operationRecord) {
 	inst.Initial, inst.VIMForm, inst.VIMOwner, inst.Levels, rec.Before = *r, "", nil, nil, nil
+	inst.ParamsDeclared = true
 	inst.Instance.VimConnectionInfo, inst.Instance.Extensions = r.VimConnectionInfo, r.Extensions
 	if !r.VnfConfigurableProperties.IsZero() {
 		inst.Instance.VnfConfigurableProperties = r.VnfConfigurableProperties
@@ -276,15 +277,16 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	}
 	s.op.GrantPending = m.cfg.Granter != nil
 	rec.Drivers, rec.VIMType, rec.Began.VIM = s.driverNames(), s.op.VIM.VimType, inst.vimConnection()
+	declared := s.checkDeclared(ctx, inst, rec)
 	if s.op.Kind == OpScaleToLevel {
-		err = errors.Join(s.checkHooks(), s.planScalings(ctx, rec))
+		err = errors.Join(declared, s.checkHooks(), s.planScalings(ctx, rec))
 		rec.Change = rec.Planned
 		return s.masked(s.afterOverdue(ctx, err))
 	}
 	levels, err := s.targetLevels(inst.Levels)
 	faults = append(faults, err)
 	s.op.Levels, rec.Levels = levels, levels
-	faults = append(faults, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.checkUsers(ctx, inst), s.validate(ctx, s.op))
+	faults = append(faults, declared, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.checkUsers(ctx, inst), s.validate(ctx, s.op))
 	if err == nil { // without levels there is nothing to plan
 		rec.Planned, err = s.planInfra(ctx, s.op)
 		faults = append(faults, err)
