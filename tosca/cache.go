@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -14,7 +15,8 @@ import (
 // package by the options of the Cache; OpenPinned only compares the digest. A Cache is safe for concurrent use.
 //
 // The Cache opens a package again if csar.Revision of its Source differs, and a package of an FS each time. It parses the
-// descriptor again only if the digest of the package differs. Reading a file of an open package verifies the file
+// descriptor again only if the digest of the package differs, and a type file that packages have in common once (up to 32 MiB of
+// parsed files are kept). Reading a file of an open package verifies the file
 // (csar.Archive.Open), so no content is used that the digest does not cover.
 type Cache struct {
 	settings settings
@@ -71,7 +73,9 @@ func (s semaphore) unlock() { <-s }
 // NewCache returns a Cache that keeps at most size packages open, in addition to packages in use. Open accepts or refuses packages
 // by the options.
 func NewCache(size int, opts ...Option) *Cache {
-	return &Cache{settings: settingsFrom(opts), size: max(1, size)}
+	c := &Cache{settings: settingsFrom(opts), size: max(1, size)}
+	c.settings.typeFiles = &yamltree.Cache{}
+	return c
 }
 
 // Open returns the package if the options of the Cache accept it now. Each call checks the signatures of a signed package, because

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/csar"
+	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -18,6 +19,7 @@ type settings struct {
 	descriptor    Descriptor // "": a VNFD or, with anyDescriptor, any descriptor
 	// acceptedEarlier makes the faults of a VNFD warnings: an earlier version of this program may not have found them.
 	acceptedEarlier bool
+	typeFiles       *yamltree.Cache // of a Cache; nil for none
 }
 
 // WithLimits sets limits. Fields that are zero keep their default.

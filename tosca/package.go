@@ -65,9 +65,12 @@ func load(ctx context.Context, a *csar.Archive, err error, s settings) (*Package
 
 func (p *Package) parse(ctx context.Context, s settings) error {
 	r := &report.Report{}
-	docs, err := documents.Load(ctx, p.Archive, p.Meta().EntryDefinitions, r)
+	docs, err := documents.Load(ctx, p.Archive, p.Meta().EntryDefinitions, s.typeFiles, r)
 	if err != nil {
 		return err
+	}
+	if s.typeFiles != nil {
+		defer func() { docs.CacheTypes(s.typeFiles, r, docs.Misfits) }()
 	}
 	p.files = docs.Files()
 	types := grammar.NewTypes(docs, r)

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"cmp"
+	"maps"
 	"sync"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/etsi"
@@ -47,28 +48,24 @@ func (b *bundle) addFile(f etsi.File) {
 	}
 }
 
-// addTo appends the bundled documents to a set, then the TOSCA profile of the newest version among all documents, then, as
-// implicit documents, the remaining type files of the same release. Packages may use types without importing them.
+// addTo appends the bundled documents to a set, then the TOSCA profile of the newest version among all documents. The implicit
+// documents are the remaining type files of the same release.
 func (b *bundle) addTo(s *Set) {
-	version := newest(append(s.All, b.documents...))
-	imported := len(b.documents)
-	release := b.release
-	if release == "" {
-		release = etsi.VersionFor(s.Entry().Version, "", "")
-	}
-	for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {
-		if f, ok := etsi.Lookup("etsi_nfv_sol001_"+part+"_types.yaml", release); ok {
-			b.addFile(f)
-		}
-	}
-	s.All = append(s.All, b.documents[:imported]...)
+	s.All = append(s.All, b.documents...)
+	version := newest(s.All)
 	s.All = append(s.All, parsed(version, etsi.ProfileName, func() []byte {
 		content, _ := etsi.Profile(version)
 		return content
 	}))
-	for _, d := range b.documents[imported:] {
-		d.Implicit = true
-		s.All = append(s.All, d)
+	release := cmp.Or(b.release, etsi.VersionFor(s.Entry().Version, "", ""))
+	s.Implicit = func() []Document {
+		rest := bundle{seen: maps.Clone(b.seen)}
+		for _, part := range []string{"vnfd", "common", "nsd", "pnfd"} {
+			if f, ok := etsi.Lookup("etsi_nfv_sol001_"+part+"_types.yaml", release); ok {
+				rest.addFile(f)
+			}
+		}
+		return rest.documents
 	}
 }
 

@@ -19,7 +19,7 @@ func TestOtherLanguages(t *testing.T) {
 		"tosca_definitions_version: tosca_simple_yaml_1_9\ntopology_template: {}\n": "v.yaml:1:28: TOSCA version \"tosca_simple_yaml_1_9\" is not supported",
 	} {
 		r := &report.Report{}
-		_, err := documents.Load(context.Background(), files{"v.yaml": text}, "v.yaml", r)
+		_, err := documents.Load(context.Background(), files{"v.yaml": text}, "v.yaml", nil, r)
 		if err == nil {
 			err = r.Err()
 		}

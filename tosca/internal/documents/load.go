@@ -5,6 +5,7 @@ package documents
 import (
 	"context"
 	"path"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/internal/yamltree"
@@ -20,17 +21,21 @@ type Document struct {
 	Root *yamltree.Node
 	// Version is the tosca_definitions_version of the file, "" if the version is not supported.
 	Version string
-	// Bundled is set for the documents of ETSI and OASIS, whose faults are not faults of the package. Implicit is set for
-	// bundled documents that no document imports.
-	Bundled, Implicit bool
+	// Bundled is set for the documents of ETSI and OASIS, whose faults are not faults of the package.
+	Bundled bool
 }
 
 // Set holds the documents of a descriptor: the entry file, then imported files of the package in the order in which they were
-// found, then imported bundled documents, then implicit documents.
+// found, then imported bundled documents.
 type Set struct {
 	All []Document
+	// Implicit returns the bundled documents that no document imports. They are parsed at the first call, because only few
+	// descriptors use a type that they do not import.
+	Implicit func() []Document
 	// Prefixes are the values of namespace_prefix in imports. Names of types may begin with one of them.
 	Prefixes map[string]bool
+	// typeFiles are the large documents of the package that only define types, with their contents.
+	typeFiles map[*yamltree.Node][]byte
 	// Misfits has the nodes of the package's documents that were read as a mapping or a list and are of another kind.
 	Misfits *report.Report
 }
@@ -75,16 +80,17 @@ type edge struct {
 
 // Load reads the entry file and its imports. It never accesses the network: it looks up imports that are not in the package in
 // the bundled definitions of ETSI, and reports a problem if they are not bundled either. The result is nil if the entry file
-// cannot be read.
-func Load(ctx context.Context, source Source, entry string, r *report.Report) (*Set, error) {
+// cannot be read. Documents in cache are not parsed again; cache may be nil.
+func Load(ctx context.Context, source Source, entry string, cache *yamltree.Cache, r *report.Report) (*Set, error) {
 	l := loader{
 		source: source,
 		report: r,
 		parser: yamltree.NewParser(r),
 		seen:   map[string]bool{entry: true},
 		edges:  map[string][]edge{},
-		result: Set{Prefixes: map[string]bool{}, Misfits: &report.Report{}},
+		result: Set{Prefixes: map[string]bool{}, Misfits: &report.Report{}, typeFiles: map[*yamltree.Node][]byte{}},
 	}
+	l.parser.Cache = cache
 	l.parser.Misfits = l.result.Misfits
 	for queue := []string{entry}; len(queue) > 0; {
 		if ctx.Err() != nil {
@@ -132,6 +138,9 @@ func (l *loader) read(file string) ([]string, error) {
 		return nil, nil
 	}
 	d := Document{File: file, Root: root, Version: l.version(file, root)}
+	if len(l.result.All) > 0 && len(content) >= minTypeFile && !root.Has("topology_template") {
+		l.result.typeFiles[root] = content
+	}
 	l.result.All = append(l.result.All, d)
 	var found []string
 	for _, i := range importsOf(root.Get("imports")) {
@@ -165,6 +174,19 @@ func (l *loader) follow(d Document, i imported) string {
 		l.missing(i, inside)
 	}
 	return ""
+}
+
+// minTypeFile is the size in bytes from which on a type file is worth a place in a cache. ETSI's files have 8 to 90 KiB.
+const minTypeFile = 4 << 10
+
+// CacheTypes adds the large type files of the package to a cache, except those with problems in one of the reports. The set must not
+// be used any more.
+func (s *Set) CacheTypes(cache *yamltree.Cache, reports ...*report.Report) {
+	for root, content := range s.typeFiles {
+		if !slices.ContainsFunc(reports, func(r *report.Report) bool { return r.Full() || r.Mentions(root.Pos.File) }) {
+			cache.Add(content, root)
+		}
+	}
 }
 
 // checkCycles warns about files that import each other. TOSCA does not forbid circular imports, and Load reads each file once,

@@ -34,7 +34,7 @@ const head = "tosca_definitions_version: tosca_simple_yaml_1_2\n"
 func load(t *testing.T, f files) (*documents.Set, problem.List) {
 	t.Helper()
 	r := &report.Report{}
-	set, err := documents.Load(context.Background(), f, "v.yaml", r)
+	set, err := documents.Load(context.Background(), f, "v.yaml", nil, r)
 	list := r.Warnings()
 	if errs := r.Err(); errs != nil {
 		list = slices.Concat(list, errs.(problem.List)) //nolint:errorlint // Err documents this type
@@ -49,7 +49,6 @@ func names(set *documents.Set) []string {
 	var list []string
 	for _, d := range set.All {
 		switch {
-		case d.Implicit:
 		case d.Bundled:
 			list = append(list, "("+d.File+")")
 		default:
@@ -161,7 +160,7 @@ func TestManyImports(t *testing.T) {
 			}
 			c.files["v.yaml"] = entry
 			r := &report.Report{}
-			if _, err := documents.Load(context.Background(), c, "v.yaml", r); err != nil {
+			if _, err := documents.Load(context.Background(), c, "v.yaml", nil, r); err != nil {
 				t.Fatal(err)
 			}
 			if !errors.Is(r.Err(), problem.Problem{Code: problem.TooLarge}) || c.read > tt.most {

@@ -49,7 +49,7 @@ func (v *validator) typeDefinition(kind Kind, def *yamltree.Node) {
 	v.typeList(CapabilityTypes, def.Get("valid_target_types"))
 	v.typeList(NodeTypes, def.Get("valid_source_types"), def.Get("members"))
 	for _, target := range def.Get("targets").List() {
-		if v.types.Lookup(GroupTypes, target.Str()) == nil {
+		if name := target.Str(); v.types.byName[NodeTypes][name] != nil || v.types.Lookup(GroupTypes, name) == nil {
 			v.typeNamed(NodeTypes, target)
 		}
 	}

@@ -32,7 +32,7 @@ func (f files) Document(name string) ([]byte, error) { return []byte(f[name]), n
 func validate(t *testing.T, f files, allowed ...problem.Quirk) problem.List {
 	t.Helper()
 	r := &report.Report{}
-	set, err := documents.Load(context.Background(), f, "v.yaml", r)
+	set, err := documents.Load(context.Background(), f, "v.yaml", nil, r)
 	if err != nil && r.Err() == nil {
 		t.Fatal(err)
 	}

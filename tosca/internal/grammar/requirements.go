@@ -77,11 +77,13 @@ func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 		v.errorf(n.Pos, problem.Type, "this must be the name of a node template")
 		return
 	}
+	kind := n.Text
 	f, isTemplate := s.templates.Field(n.Text)
-	d := v.types.Lookup(NodeTypes, n.Text)
 	if isTemplate {
-		d = v.types.Lookup(NodeTypes, f.Value.Get("type").Str())
-	} else if d == nil {
+		kind = f.Value.Get("type").Str()
+	}
+	d := v.types.Lookup(NodeTypes, kind)
+	if d == nil && !isTemplate {
 		v.unknown(n.Pos, problem.UnknownNode, "there is no node template", n.Text, keysOf(s.templates))
 		return
 	}
@@ -112,6 +114,7 @@ func (v *validator) target(s *scope, n, def, capability *yamltree.Node) {
 
 // subtypes returns a node type and the types derived from it, any of which may be the type of a target that is chosen at deployment.
 func (v *validator) subtypes(base *Type) []*Type {
+	v.types.addImplicit()
 	var found []*Type
 	for _, d := range v.types.byName[NodeTypes] {
 		if v.spend(1) && d.is(base.Name) {

@@ -53,6 +53,8 @@ type Types struct {
 	byName   map[Kind]map[string]*Type
 	prefixes map[string]bool
 	short    map[Kind]map[string]*Type // filled by shorthand
+	// addImplicit adds the types that the descriptor does not import, once.
+	addImplicit func()
 }
 
 // NewTypes collects the types of a descriptor and reports types that are derived from themselves. If two documents
@@ -62,28 +64,48 @@ func NewTypes(set *documents.Set, r *report.Report) Types {
 	for _, kind := range kinds {
 		t.byName[kind] = map[string]*Type{}
 	}
-	for _, d := range set.All {
-		for _, section := range kinds {
-			for _, f := range d.Root.Get(string(section)).Map() {
-				t.define(kindOf(section, f.Key), f, d.Implicit)
-			}
+	isAdded := false
+	t.addImplicit = func() {
+		if isAdded {
+			return
 		}
+		isAdded = true
+		t.link(t.define(set.Implicit(), true), r)
 	}
-	for _, kind := range kinds {
-		for _, d := range t.byName[kind] {
-			d.Parent = t.Lookup(kind, d.Base)
-		}
-		t.cutCycles(kind, r)
-	}
+	t.link(t.define(set.All, false), r)
 	return t
 }
 
-func (t Types) define(kind Kind, f yamltree.Field, implicit bool) {
-	if t.byName[kind][f.Key] == nil {
-		t.byName[kind][f.Key] = &Type{
-			Name: f.Key, Kind: kind, Pos: f.Pos, Node: f.Value, Implicit: implicit,
-			Base: f.Value.Get("derived_from").Str(),
+// define adds the types of documents that are not defined yet, and returns them.
+func (t Types) define(documents []documents.Document, implicit bool) (added []*Type) {
+	for _, d := range documents {
+		for _, section := range kinds {
+			for _, f := range d.Root.Get(string(section)).Map() {
+				kind := kindOf(section, f.Key)
+				if t.byName[kind][f.Key] != nil {
+					continue
+				}
+				defined := &Type{
+					Name: f.Key, Kind: kind, Pos: f.Pos, Node: f.Value, Implicit: implicit,
+					Base: f.Value.Get("derived_from").Str(),
+				}
+				t.byName[kind][f.Key] = defined
+				added = append(added, defined)
+			}
 		}
+	}
+	return added
+}
+
+// link finds the parents of added types, and reports circular derivations.
+func (t Types) link(added []*Type, r *report.Report) {
+	for _, d := range added {
+		if d.Kind != DataTypes || !isPrimitive(d.Base) {
+			d.Parent = t.Lookup(d.Kind, d.Base)
+		}
+	}
+	for _, kind := range kinds {
+		t.cutCycles(kind, r)
 	}
 }
 
@@ -131,8 +153,13 @@ func (t Types) cutCycles(kind Kind, r *report.Report) {
 }
 
 // Lookup returns the definition of a type, nil if the type is not defined. The name may begin with the namespace_prefix of an
-// import, and it may be the short or qualified name of a normative type.
+// import, and it may be the short or qualified name of a normative type. An unknown name adds the types that the descriptor does not
+// import.
 func (t Types) Lookup(kind Kind, name string) *Type {
+	if d := t.byName[kind][name]; d != nil || name == "" {
+		return d
+	}
+	t.addImplicit()
 	if d := t.byName[kind][name]; d != nil {
 		return d
 	}
@@ -147,8 +174,10 @@ func (t Types) Is(kind Kind, name, base string) bool {
 	if name == "" {
 		return false
 	}
-	if b := t.Lookup(kind, base); b != nil {
-		base = b.Name
+	if !strings.HasPrefix(base, "tosca.") { // the name may have another form
+		if b := t.Lookup(kind, base); b != nil {
+			base = b.Name
+		}
 	}
 	return name == base || t.Lookup(kind, name).is(base)
 }

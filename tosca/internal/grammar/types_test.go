@@ -12,7 +12,7 @@ import (
 func newTypes(t *testing.T, f files) grammar.Types {
 	t.Helper()
 	r := &report.Report{}
-	set, err := documents.Load(context.Background(), f, "v.yaml", r)
+	set, err := documents.Load(context.Background(), f, "v.yaml", nil, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,38 @@ node_types:
 	for property, want := range map[string]string{"p": "b", "q": "only", "r": "", "s": ""} {
 		if got := grammar.Default(d.Property(grammar.NodeTypes, "B", property)).Str(); got != want {
 			t.Errorf("the default of %s is %q, want %q", property, got, want)
+		}
+	}
+}
+
+// TestImplicitTypes checks that the types that a descriptor does not import are read only for a name that is not defined otherwise.
+func TestImplicitTypes(t *testing.T) {
+	const head = "tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [etsi_nfv_sol001_vnfd_types.yaml]\n" +
+		"data_types: {My.Text: {derived_from: string}}\n" +
+		"policy_types: {My.Policy: {derived_from: tosca.policies.Root, targets: [tosca.nodes.nfv.VnfVirtualLink, tosca.groups.nfv.PlacementGroup]}}\n"
+	for _, tt := range []struct {
+		name, topology string
+		reads          int
+	}{
+		{"imported types", "VL: {type: tosca.nodes.nfv.VnfVirtualLink}\n    CP: {type: tosca.nodes.nfv.VduCp, requirements: [virtual_link: VL]}", 0},
+		{"short name", "VL: {type: VnfVirtualLink}", 1},
+		{"type of a network service", "NS: {type: tosca.nodes.nfv.NS}\n    NS2: {type: tosca.nodes.nfv.NS}", 1},
+		{"unknown types", "A: {type: my.A}\n    B: {type: my.B}", 1},
+	} {
+		r := &report.Report{}
+		f := files{"v.yaml": head + "topology_template:\n  node_templates:\n    " + tt.topology + "\n"}
+		set, err := documents.Load(t.Context(), f, "v.yaml", nil, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reads, implicit := 0, set.Implicit
+		set.Implicit = func() []documents.Document {
+			reads++
+			return implicit()
+		}
+		grammar.Validate(set, grammar.NewTypes(set, r), nil, r)
+		if reads != tt.reads {
+			t.Errorf("%s: the types are read %d times, want %d", tt.name, reads, tt.reads)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -104,6 +105,12 @@ func (r *Report) Take(err error) error {
 
 // Full reports whether Add drops further errors, so that the caller can stop looking for them.
 func (r *Report) Full() bool { return len(r.errors) >= maxProblems }
+
+// Mentions reports whether a problem of a file was added.
+func (r *Report) Mentions(file string) bool {
+	isInFile := func(p problem.Problem) bool { return p.File == file }
+	return slices.ContainsFunc(r.errors, isInFile) || slices.ContainsFunc(r.warnings, isInFile)
+}
 
 // Errors returns the number of errors.
 func (r *Report) Errors() int { return len(r.errors) }

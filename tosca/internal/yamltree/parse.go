@@ -38,6 +38,8 @@ type Parser struct {
 	// Misfits receives the nodes whose fields or items are read (Map, List, Named) although they are of another kind, each once.
 	// The nodes are then not safe for concurrent use. nil does not report them.
 	Misfits *report.Report
+	// Cache has trees of documents that were parsed earlier. nil for none.
+	Cache *Cache
 
 	report     *report.Report
 	budget     int // nodes
@@ -54,6 +56,14 @@ func NewParser(r *report.Report) *Parser {
 // Exhausted reports whether the documents have exceeded a limit for a VNFD. The parser then reads no further documents.
 func (p *Parser) Exhausted() bool { return p.exhausted }
 
+// indicators has 1 for the characters that can begin a node.
+var indicators = func() (table [256]int) {
+	for _, c := range []byte("\n\r,:-?[{*&#") {
+		table[c] = 1
+	}
+	return table
+}()
+
 // affordable subtracts the cost of a document from the budgets, and reports whether the document may be parsed.
 func (p *Parser) affordable(file string, content []byte) bool {
 	if p.bytes -= len(content); p.bytes < 0 {
@@ -64,10 +74,7 @@ func (p *Parser) affordable(file string, content []byte) bool {
 		return false
 	}
 	for _, c := range content {
-		switch c {
-		case '\n', '\r', ',', ':', '-', '?', '[', '{', '*', '&', '#':
-			p.indicators--
-		}
+		p.indicators -= indicators[c]
 	}
 	if p.indicators < 0 {
 		return p.exhaust(file, "the documents of the VNFD have more than %d lines, keys and values together", maxIndicators)
@@ -86,6 +93,9 @@ func (p *Parser) Parse(file string, content []byte) *Node {
 	r := p.report
 	if !p.affordable(file, content) {
 		return nil
+	}
+	if root := p.Cache.take(file, content, &p.budget); root != nil {
+		return root
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	y, err := decodeYAML(decoder)
