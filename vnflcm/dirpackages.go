@@ -11,10 +11,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/vnfkit/vnfkit/internal/fanout"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/problem"
@@ -193,35 +195,45 @@ func (p *packageFolder) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for path, entry := range found {
-		if entry.fault != "" {
-			continue
+	paths := slices.Collect(maps.Keys(found))
+	read := make([]dirPackage, len(paths))
+	err = fanout.Each(ctx, len(paths), runtime.GOMAXPROCS(0), func(i int) error {
+		if read[i] = found[paths[i]]; read[i].fault == "" {
+			read[i] = p.read(ctx, paths[i])
 		}
-		entry.revision, err = csar.Revision(ctx, path, csar.Limits{})
-		known := p.found[path] // only scan changes p.found
-		switch {
-		case err == nil && known.revision == entry.revision:
-			found[path] = known
-			continue
-		case err == nil:
-			entry.vnfdID, err = p.cache.VNFDID(ctx, tosca.File(path))
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			entry.faults = strings.ReplaceAll(err.Error(), path, filepath.Base(path)) // clients see it
-			entry.fault, _, _ = strings.Cut(entry.faults, "\n")
-			if _, isFaulty := errors.AsType[problem.List](err); !isFaulty {
-				entry.revision = "" // another attempt may succeed
-			}
-		}
-		found[path] = entry
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return context.Cause(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.found = found
+	p.found = map[string]dirPackage{}
+	for i, path := range paths {
+		p.found[path] = read[i]
+	}
 	return nil
+}
+
+// read reads the VNFD id of a package, unless the package has not changed.
+func (p *packageFolder) read(ctx context.Context, path string) (entry dirPackage) {
+	var err error
+	entry.revision, err = csar.Revision(ctx, path, csar.Limits{})
+	if known := p.found[path]; err == nil && known.revision == entry.revision { // only scan changes p.found
+		return known
+	}
+	if err == nil {
+		entry.vnfdID, err = p.cache.VNFDID(ctx, tosca.File(path))
+	}
+	if err == nil {
+		return entry
+	}
+	entry.faults = strings.ReplaceAll(err.Error(), path, filepath.Base(path)) // clients see it
+	entry.fault, _, _ = strings.Cut(entry.faults, "\n")
+	if _, isFaulty := errors.AsType[problem.List](err); !isFaulty {
+		entry.revision = "" // another attempt may succeed
+	}
+	return entry
 }
 
 // isPackage reports whether a folder is a package: it has TOSCA.meta, or a service template in the root (SOL004 4.1.2.3).
