@@ -11,4 +11,7 @@ topology_template:
       properties: { descriptor_id: i, provider: p, product_name: n, software_version: '1', descriptor_version: '1' }
 `
 
+// metaHead are the keys that each TOSCA.meta must have, except Entry-Definitions.
+const metaHead = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: t\n"
+
 func file(content string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(content), Mode: 0o644} }

@@ -86,6 +86,9 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 		r.Merge(model)
 	}
 	r.Merge(docs.Misfits)
+	if p.vnfd != nil {
+		p.vnfd.compareManifest(p.Manifest(), r)
+	}
 	if s.acceptedEarlier && p.vnfd != nil {
 		p.faults = r.Err()
 		r.Demote()

@@ -151,7 +151,7 @@ func TestImports(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := found(t, fstest.MapFS{
-				"TOSCA-Metadata/TOSCA.meta": file("Entry-Definitions: Definitions/v.yaml\n"),
+				"TOSCA-Metadata/TOSCA.meta": file(metaHead + "Entry-Definitions: Definitions/v.yaml\n"),
 				"Definitions/v.yaml":        file(with(tt.imports)),
 				"Definitions/other.yaml":    file(types),
 				"Definitions/bad.yaml":      file("tosca_definitions_version: tosca_2_0\n"),
@@ -169,8 +169,8 @@ func TestMetaProblems(t *testing.T) {
 		name, meta string
 		want       []string
 	}{
-		{"as little as can be", "entry-definitions: v.yaml", nil},
-		{"BOM, CRLF, comment, continuation", "\ufeffEntry-Definitions: v.\r\n yaml\r\n# x\r\n", nil},
+		{"as little as can be", strings.ToLower(metaHead) + "entry-definitions: v.yaml", nil},
+		{"BOM, CRLF, comment, continuation", "\ufeffEntry-Definitions: v.\r\n yaml\r\n# x\r\n" + metaHead, nil},
 		{"no entry", "CSAR-Version: 1.1\n", []string{"TOSCA-Metadata/TOSCA.meta csar.missing-entry-definitions"}},
 		{"entry is not there", "Entry-Definitions: w.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta csar.missing-entry-definitions"}},
 		{"entry outside", "Entry-Definitions: ../v.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta csar.outside-package"}},

@@ -20,6 +20,7 @@ type Archive struct {
 	limits    Limits
 	integrity Integrity
 	meta      Meta
+	metaName  string // name of TOSCA.meta, "" for a package without it
 	// entryLines are the positions of the keys in TOSCA.meta, by key in lower case.
 	entryLines map[string]problem.Position
 	manifest   *Manifest

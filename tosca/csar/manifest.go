@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -28,17 +29,19 @@ type Manifest struct {
 // Signed reports whether the manifest ends with a signature. It does not say whether the signature is valid.
 func (m *Manifest) Signed() bool { return m != nil && m.cms != nil }
 
-// Metadata is the metadata block of a manifest. Its keys begin with vnf_ in VNF packages and with pnfd_ in archives of a PNFD.
+// Metadata is the metadata block of a manifest. Its keys begin with vnf_ in VNF packages, with pnfd_ in archives of a PNFD (SOL004), and
+// with nsd_ in packages of an NSD (SOL007 v2.6.1).
 type Metadata struct {
-	// ProductName is vnf_product_name or pnfd_name.
+	// ProductName is vnf_product_name, pnfd_name or nsd_name.
 	ProductName string
-	// ProviderID is vnf_provider_id or pnfd_provider.
+	// ProviderID is vnf_provider_id, pnfd_provider or nsd_designer.
 	ProviderID string
-	// PackageVersion is vnf_package_version or pnfd_archive_version.
+	// PackageVersion is vnf_package_version, pnfd_archive_version or nsd_file_structure_version.
 	PackageVersion string
-	// ReleaseDateTime is vnf_release_date_time or pnfd_release_date_time, as written.
+	// ReleaseDateTime is vnf_release_date_time, pnfd_release_date_time or nsd_release_date_time, as written. It should be in the form of
+	// RFC 3339.
 	ReleaseDateTime string
-	// DescriptorID is vnfd_id or pnfd_id (since SOL004 v2.7.1).
+	// DescriptorID is vnfd_id, pnfd_id or pnfd_invariant_id (since SOL004 v2.7.1), or nsd_invariant_id.
 	DescriptorID string
 	// SoftwareVersion is vnf_software_version (since SOL004 v3.3.1).
 	SoftwareVersion string
@@ -113,8 +116,26 @@ func (a *Archive) readManifest(j judge) error {
 		return j.report.Take(err)
 	}
 	a.manifest = parseManifest(name, string(content), j)
+	a.checkManifestName(j.report)
+	a.checkComplete(j.report)
 	return nil
 }
+
+// checkManifestName reports a manifest that has not the name of the entry definitions with the suffix .mf (SOL004 v2.6.1 clause 4.3.2), and
+// a package without TOSCA.meta that has no change log in its root (clause 4.3.3).
+func (a *Archive) checkManifestName(r *report.Report) {
+	entry, pos := a.meta.EntryDefinitions, problem.Position{File: a.manifest.File}
+	if name := path.Base(a.manifest.File); entry != "" && name != stem(path.Base(entry))+".mf" {
+		r.Add(problem.Problem{Position: pos, Severity: problem.Warning, Code: problem.MisnamedFile,
+			Message: "the manifest must be named as the entry definitions", Expected: stem(path.Base(entry)) + ".mf"})
+	}
+	if a.metaName == "" && !a.Has(changeLog) {
+		r.Warnf(pos, problem.MissingFile, "the package has a manifest, and no %s in its root", changeLog)
+	}
+}
+
+// stem returns the name of a file without its suffix.
+func stem(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
 
 // maxUnnamed limits the examined manifests that TOSCA.meta does not name.
 const maxUnnamed = 16
@@ -158,7 +179,7 @@ func (a *Archive) isUnnamed(name string) bool {
 // manifestOfEntry returns the manifest with the name of the entry definitions, in their folder or in the root, "" if neither exists.
 func (a *Archive) manifestOfEntry() string {
 	entry := a.meta.EntryDefinitions
-	beside := strings.TrimSuffix(entry, path.Ext(entry)) + ".mf"
+	beside := stem(entry) + ".mf"
 	for _, name := range []string{path.Base(beside), beside} {
 		if a.Has(name) {
 			return name

@@ -9,7 +9,7 @@ import (
 // parseManifest reads a manifest and reports its faults to the judge.
 func parseManifest(file, content string, j judge) *Manifest {
 	body, cms, after := splitSignature(content)
-	p := &manifestParser{judge: j, m: &Manifest{File: file, signed: []byte(body)}}
+	p := &manifestParser{judge: j, m: &Manifest{File: file, signed: []byte(body)}, listed: map[string]problem.Position{}}
 	pos := problem.Position{File: file, Column: 1}
 	for text := range strings.Lines(strings.TrimPrefix(body, "\uFEFF")) {
 		pos.Line++
@@ -72,6 +72,10 @@ type manifestParser struct {
 	set       *ArtifactSet
 	setIndent int
 	source    *Source // the source that is being read
+	// kind and kindPos are the kind and position of the first metadata key that belongs to one kind of packages.
+	kind    *packageKind
+	kindPos problem.Position
+	listed  map[string]problem.Position // sources by name
 }
 
 type section int
@@ -95,6 +99,9 @@ func (p *manifestParser) line(text string, pos problem.Position) {
 	indent := len(text) - len(trimmed)
 	switch field := p.field(key); {
 	case key == "metadata" && value == "":
+		if len(p.listed) > 0 || len(p.m.NonMANO) > 0 {
+			p.judge.report.Warnf(pos, problem.ManifestMetadata, "the metadata must be the beginning of the manifest")
+		}
 		p.begin(metadata)
 	case key == "non_mano_artifact_sets" && value == "":
 		p.begin(nonMANO)
@@ -133,6 +140,10 @@ func (p *manifestParser) begins(name string, indent int, pos problem.Position) {
 	if name == "" {
 		p.judge.fault(pos, problem.Manifest, "a source without a path")
 	}
+	if before, isListed := p.listed[name]; isListed && p.section == sources {
+		p.judge.report.Warnf(pos, problem.Manifest, "%s is listed already in line %d", name, before.Line)
+	}
+	p.listed[name] = pos
 	p.source = &Source{Name: name, Pos: pos}
 }
 

@@ -24,6 +24,7 @@ type members struct {
 	order   []string         // files and folders in the order of the list
 	total   int64
 	full    bool
+	dotted  bool // a name begins with "./"
 }
 
 // newMembers returns an empty list for a package with at most most bytes.
@@ -40,8 +41,25 @@ func (m *members) more() bool {
 	return !m.full
 }
 
+// plain returns a name without "./" at its beginning, "" for the root of the package. It warns of the first of these names.
+func (m *members) plain(name string) string {
+	rest, found := strings.CutPrefix(name, "./")
+	if !found || rest != "" && !fs.ValidPath(strings.TrimSuffix(rest, "/")) {
+		return name
+	}
+	if !m.dotted {
+		m.report.Warnf(problem.Position{File: printable(rest)}, problem.BadName,
+			`the name begins with "./": pack the package without it, for example with zip -r vnf.csar *`)
+	}
+	m.dotted = true
+	return rest
+}
+
 // add checks the name, kind and size of a member, and adds the member to the list.
 func (m *members) add(name string, mode fs.FileMode, size int64) {
+	if name = m.plain(name); name == "" && mode.IsDir() {
+		return
+	}
 	pos := problem.Position{File: printable(name)}
 	clean := strings.TrimSuffix(name, "/")
 	if code, why := nameFault(clean); code != "" {
@@ -136,9 +154,6 @@ func nameFault(name string) (code problem.Code, why string) {
 		if element == ".." {
 			return problem.ZipSlip, "a path that leads out of the package"
 		}
-	}
-	if dotName(name) {
-		return problem.BadName, `begins with "./": pack the package without it, for example with zip -r vnf.csar *`
 	}
 	if !fs.ValidPath(name) || name == "." {
 		return problem.BadName, "not in the plain form dir/file"

@@ -44,32 +44,55 @@ type ArtifactEntry struct {
 // readMeta reads TOSCA.meta. In a package without TOSCA.meta, the only YAML file in the root is the entry definitions (SOL004 v2.6.1
 // clause 4.1, CSAR without TOSCA-Metadata folder).
 func (a *Archive) readMeta(r *report.Report) error {
-	if !a.Has(metaFile) {
+	if a.metaName = a.findMeta(r); a.metaName == "" {
 		return a.entryInRoot(r)
 	}
-	content, err := a.Document(metaFile)
+	content, err := a.Document(a.metaName)
 	if err != nil {
 		return r.Take(err)
 	}
-	p := parseMeta(string(content), r)
+	p := parseMeta(a.metaName, string(content), r)
 	a.meta, a.entryLines = p.meta, p.lines
+	a.checkKeys(r)
 	a.checkEntries(r)
+	a.checkBlocks(r)
+	pos := problem.Position{File: a.metaName}
 	entry := a.meta.EntryDefinitions
 	switch clean, inside := resolve(".", entry); {
 	case entry == "":
-		r.Errorf(problem.Position{File: metaFile}, problem.MissingEntry, "there is no Entry-Definitions")
+		r.Errorf(pos, problem.MissingEntry, "there is no Entry-Definitions")
 	case !inside:
-		r.Errorf(problem.Position{File: metaFile}, problem.OutsidePackage, "Entry-Definitions %q leads out of the package", entry)
+		r.Errorf(pos, problem.OutsidePackage, "Entry-Definitions %q leads out of the package", entry)
 	case !a.Has(clean):
-		r.Errorf(problem.Position{File: metaFile}, problem.MissingEntry, "Entry-Definitions %q is not in the package", entry)
+		r.Errorf(pos, problem.MissingEntry, "Entry-Definitions %q is not in the package", entry)
 	default:
 		a.meta.EntryDefinitions = clean
 	}
 	return nil
 }
 
+// findMeta returns the name of TOSCA.meta, "" in a package without it. A name that differs in case is read unless the package also has the
+// form of a package without TOSCA.meta, for which other readers would take it.
+func (a *Archive) findMeta(r *report.Report) string {
+	if a.Has(metaFile) {
+		return metaFile
+	}
+	name := a.source.listed.misnamedMeta()
+	if name == "" {
+		return ""
+	}
+	pos := problem.Position{File: name}
+	if root := a.rootYAML(); len(root) == 1 {
+		r.Warnf(pos, problem.MisnamedFile, "%s is not read, because it is not named %s and %s is in the root", name, metaFile, root[0])
+		return ""
+	}
+	r.Warnf(pos, problem.MisnamedFile, "%s must be named %s: capital letters count", name, metaFile)
+	return name
+}
+
 // metaParser collects blocks of "key: value" lines.
 type metaParser struct {
+	file   string
 	report *report.Report
 	meta   Meta
 	lines  map[string]problem.Position // positions of the keys of the first block, by key in lower case
@@ -78,12 +101,12 @@ type metaParser struct {
 }
 
 // parseMeta reads TOSCA.meta. It ignores the case of keys, because most real packages have "Created-by".
-func parseMeta(content string, r *report.Report) *metaParser {
-	p := &metaParser{report: r, lines: map[string]problem.Position{}}
+func parseMeta(file, content string, r *report.Report) *metaParser {
+	p := &metaParser{file: file, report: r, lines: map[string]problem.Position{}}
 	line := 0
 	for text := range strings.Lines(strings.TrimPrefix(content, "\uFEFF")) {
 		line++
-		p.line(strings.TrimRight(text, "\r\n"), problem.Position{File: metaFile, Line: line, Column: 1})
+		p.line(strings.TrimRight(text, "\r\n"), problem.Position{File: file, Line: line, Column: 1})
 	}
 	p.endBlock()
 	return p
@@ -152,31 +175,6 @@ func (p *metaParser) entryKey(key, value string) {
 		p.meta.Entries = map[string]string{}
 	}
 	p.meta.Entries[name] = value
-}
-
-// wantedEntries are the keys that SOL004 v2.6.1 clause 4.1.2.3 requires.
-var wantedEntries = []string{"manifest", "change-log"}
-
-// checkEntries reports the files and folders of ETSI-Entry-* that do not exist, and missing keys. It does not check a package without
-// any of these keys, which is a plain TOSCA package, like most packages for Tacker. readManifest checks the entry of the manifest.
-func (a *Archive) checkEntries(r *report.Report) {
-	if len(a.meta.Entries) == 0 {
-		return
-	}
-	for _, name := range wantedEntries {
-		if a.meta.Entries[name] == "" {
-			r.Warnf(problem.Position{File: metaFile}, problem.MissingMetaKey, "there is no ETSI-Entry-%s", name)
-		}
-	}
-	for name, file := range a.meta.Entries {
-		if name == "manifest" {
-			continue
-		}
-		clean, inside := resolve(".", strings.TrimSuffix(file, "/"))
-		if !inside || !a.Has(clean) && !a.hasFolder(clean) {
-			r.Warnf(a.entryLine(name), problem.MissingFile, "%q is not in the package", file)
-		}
-	}
 }
 
 // entryLine returns the position of an entry in TOSCA.meta.

@@ -2,6 +2,7 @@ package csar_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -11,25 +12,49 @@ import (
 )
 
 func TestMetaProblems(t *testing.T) {
-	const entry = "Entry-Definitions: v.yaml\n"
+	const (
+		entry = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: me\nEntry-Definitions: v.yaml\n"
+		where = "TOSCA-Metadata/TOSCA.meta"
+	)
 	tests := []struct {
 		name, meta string
 		want       []string
 	}{
-		{"as little as can be", "entry-definitions: v.yaml", nil},
-		{"a plain TOSCA package", entry + "Created-by: me\n", nil},
-		{"complete", entry + "ETSI-Entry-Manifest: v.mf\nETSI-Entry-Change-Log: ChangeLog.txt\nETSI-Entry-Tests: Tests\nETSI-Entry-Licenses: Licenses/\n", nil},
-		{"no change log", entry + "ETSI-Entry-Manifest: v.mf\n",
-			[]string{"TOSCA-Metadata/TOSCA.meta csar.missing-meta-key"}},
-		{"no manifest", entry + "Entry-Change-Log: ChangeLog.txt\n",
-			[]string{"TOSCA-Metadata/TOSCA.meta csar.missing-meta-key"}},
-		{"files that are not there", entry + "ETSI-Entry-Manifest: v.mf\nETSI-Entry-Change-Log: x\nEntry-Tests: y\nETSI-Entry-Certificate: ../z\n", []string{
-			"TOSCA-Metadata/TOSCA.meta:3:1 csar.missing-file",
-			"TOSCA-Metadata/TOSCA.meta:4:1 csar.missing-file",
-			"TOSCA-Metadata/TOSCA.meta:5:1 csar.missing-file",
+		{"keys in other letters", strings.ToLower(entry), nil},
+		{"a plain TOSCA package", entry, nil},
+		{"no versions, no author", "Entry-Definitions: v.yaml\n", []string{
+			where + ": there is no CSAR-Version [csar.missing-meta-key]",
+			where + ": there is no Created-By [csar.missing-meta-key]",
+			where + ": there is no TOSCA-Meta-File-Version [csar.missing-meta-key]",
 		}},
-		{"a key twice", entry + "Entry-Definitions: w.yaml\n", []string{"TOSCA-Metadata/TOSCA.meta:2:1 csar.meta"}},
-		{"no colon", entry + "hello\n", []string{"TOSCA-Metadata/TOSCA.meta:2:1 csar.meta"}},
+		{"other versions", "TOSCA-Meta-File-Version: 2.0\nCSAR-Version: 1.0\nCreated-By: me\nEntry-Definitions: v.yaml\n", []string{
+			where + ":1:1: TOSCA-Meta-File-Version is \"2.0\"; expected 1.0 or 1.1 [csar.meta-value]",
+			where + ":2:1: CSAR-Version is \"1.0\"; expected 1.1 [csar.meta-value]",
+		}},
+		{"the newer version", "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nCreated-By: me\nEntry-Definitions: v.yaml\nOther-Definitions: w.yaml\n", nil},
+		{"complete", entry + "ETSI-Entry-Manifest: v.mf\nETSI-Entry-Change-Log: ChangeLog.txt\nETSI-Entry-Tests: Tests\nETSI-Entry-Licenses: Licenses/\n", nil},
+		{"no change log", entry + "ETSI-Entry-Manifest: v.mf\n", []string{where + ": there is no ETSI-Entry-change-log [csar.missing-meta-key]"}},
+		{"no manifest", entry + "Entry-Change-Log: ChangeLog.txt\n", []string{where + ": there is no ETSI-Entry-manifest [csar.missing-meta-key]"}},
+		{"files that are not there", entry + "ETSI-Entry-Manifest: v.mf\nETSI-Entry-Change-Log: x/ChangeLog.txt\nEntry-Tests: y\nETSI-Entry-Certificate: ../z.cert\n", []string{
+			where + ":6:1: \"x/ChangeLog.txt\" is not in the package [csar.missing-file]",
+			where + ":7:1: \"y\" is not in the package [csar.missing-file]",
+			where + ":8:1: \"../z.cert\" is not in the package [csar.missing-file]",
+		}},
+		{"other names", entry + "ETSI-Entry-Manifest: v.mf\nETSI-Entry-Change-Log: Licenses/l\nETSI-Entry-Certificate: Tests/t\nETSI-Entry-Licences: Licenses\nETSI-Entry-Events: Tests\n", []string{
+			where + ":6:1: the change log \"Licenses/l\" must be named ChangeLog.txt [csar.misnamed-file]",
+			where + ":7:1: the name of the certificate \"Tests/t\" must end with .cert [csar.misnamed-file]",
+			where + ":8:1: SOL004 has no key ETSI-Entry-licences; did you mean \"ETSI-Entry-licenses\"? [csar.meta-value]",
+			where + ":9:1: SOL004 has no key ETSI-Entry-events [csar.meta-value]",
+		}},
+		{"blocks", entry + "\nName: Tests/t\nContent-Type: text/plain\n\nName: Tests/t\nContent-Type: text/plain\n\nName: Licenses/l\n\n" +
+			"Name: v.yaml\nContent-Type: text/plain\nAlgorithm: SHA-256\n\nName: x\nContent-Type: text/plain\n", []string{
+			where + ":9:1: Tests/t stands already in line 6 [csar.meta]",
+			where + ":12:1: Licenses/l has no Content-Type [csar.missing-meta-key]",
+			where + ":14:1: v.yaml has an Algorithm without a Hash [csar.meta]",
+			where + ":18:1: x is not in the package [csar.missing-file]",
+		}},
+		{"a key twice", entry + "Entry-Definitions: w.yaml\n", []string{where + ":5:1: \"entry-definitions\" stands already in line 4 [csar.meta]"}},
+		{"no colon", entry + "hello\n", []string{where + ":5:1: not of the form \"key: value\" [csar.meta]"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +68,7 @@ func TestMetaProblems(t *testing.T) {
 			}
 			var got []string
 			for _, p := range found {
-				got = append(got, fmt.Sprint(p.Position, " ", p.Code))
+				got = append(got, p.Error())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 )
@@ -14,11 +13,39 @@ import (
 // returns "" for other packages.
 func (a *Archive) nearMiss() string {
 	for _, name := range slices.Sorted(maps.Keys(a.source.listed.files)) {
-		if strings.EqualFold(name, metaFile) {
-			return fmt.Sprintf("%s must be named %s: capital letters count", name, metaFile)
-		}
 		if folder, found := strings.CutSuffix(name, "/"+metaFile); found {
-			return fmt.Sprintf("the package is in the folder %s: pack the content of the folder, not the folder", folder)
+			return wrongFolder(folder)
+		}
+	}
+	if folder := a.onlyFolder(); folder != "" && len(a.yamlIn(folder)) == 1 {
+		return wrongFolder(folder)
+	}
+	return ""
+}
+
+func wrongFolder(folder string) string {
+	return fmt.Sprintf("the package is in the folder %s: pack the content of the folder, not the folder", folder)
+}
+
+// onlyFolder returns the folder that all members are in, "" if they are in several folders.
+func (a *Archive) onlyFolder() string {
+	only := ""
+	for name := range a.source.listed.files {
+		folder, _, found := strings.Cut(name, "/")
+		if !found || only != "" && folder != only {
+			return ""
+		}
+		only = folder
+	}
+	return only
+}
+
+// misnamedMeta returns the member whose name differs from that of TOSCA.meta only in case, "" without one. There is at most one, because
+// a package with several of them is refused.
+func (m *members) misnamedMeta() string {
+	for name := range m.files {
+		if strings.EqualFold(name, metaFile) && name != metaFile {
+			return name
 		}
 	}
 	return ""
@@ -31,10 +58,4 @@ func otherFormat(r io.ReaderAt) string {
 		return "no zip archive but a gzip file, as the packages of OSM are: unpack it and pack the VNF package as zip"
 	}
 	return "no zip archive"
-}
-
-// dotName reports whether a name would be plain without its first "./".
-func dotName(name string) bool {
-	rest, found := strings.CutPrefix(name, "./")
-	return found && rest == path.Clean(rest)
 }

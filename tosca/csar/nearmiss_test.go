@@ -18,8 +18,8 @@ func TestNearMisses(t *testing.T) {
 	}{
 		{"folder", []string{"web/TOSCA-Metadata/TOSCA.meta", "web/Definitions/vnfd.yaml"}, "the package is in the folder web: pack the content"},
 		{"folder beside YAML files", []string{"web/TOSCA-Metadata/TOSCA.meta", "notes.yaml", "more.yaml"}, "the package is in the folder web: pack the content"},
-		{"lower case", []string{"TOSCA-Metadata/tosca.meta", "Definitions/vnfd.yaml"}, "TOSCA-Metadata/tosca.meta must be named TOSCA-Metadata/TOSCA.meta"},
-		{"folder in lower case", []string{"tosca-metadata/TOSCA.meta"}, "tosca-metadata/TOSCA.meta must be named TOSCA-Metadata/TOSCA.meta"},
+		{"folder without TOSCA.meta", []string{"web/vnfd.yaml", "web/Files/image"}, "the package is in the folder web: pack the content"},
+		{"two folders", []string{"web/vnfd.yaml", "db/vnfd.yaml"}, "there is neither TOSCA-Metadata/TOSCA.meta nor a YAML file in the root"},
 		{"nothing", []string{"a/b"}, "there is neither TOSCA-Metadata/TOSCA.meta nor a YAML file in the root"},
 	} {
 		files := fstest.MapFS{}

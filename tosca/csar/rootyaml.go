@@ -11,15 +11,7 @@ import (
 
 // entryInRoot sets the entry definitions of a package without TOSCA.meta: the only YAML file in the root.
 func (a *Archive) entryInRoot(r *report.Report) error {
-	var found []string
-	for name := range a.source.listed.files {
-		if strings.Contains(name, "/") {
-			continue
-		}
-		if suffix := strings.ToLower(path.Ext(name)); suffix == ".yaml" || suffix == ".yml" {
-			found = append(found, name)
-		}
-	}
+	found := a.rootYAML()
 	if len(found) == 1 {
 		a.meta.EntryDefinitions = found[0]
 		return a.readTemplateMetadata(r)
@@ -34,6 +26,20 @@ func (a *Archive) entryInRoot(r *report.Report) error {
 		r.Errorf(problem.Position{}, problem.MissingEntry, "there is neither %s nor a YAML file in the root", metaFile)
 	}
 	return nil
+}
+
+// rootYAML returns the YAML files in the root.
+func (a *Archive) rootYAML() []string { return a.yamlIn(".") }
+
+// yamlIn returns the YAML files in a folder.
+func (a *Archive) yamlIn(folder string) (found []string) {
+	for name := range a.source.listed.files {
+		suffix := strings.ToLower(path.Ext(name))
+		if path.Dir(name) == folder && (suffix == ".yaml" || suffix == ".yml") {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 // readTemplateMetadata reads the metadata of the YAML file that replaces TOSCA.meta (TOSCA Simple Profile 1.3 clause 6.3). It parses only

@@ -4,8 +4,10 @@ import (
 	"crypto"
 	"crypto/x509"
 	"slices"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/tosca/internal/cms"
+	"github.com/vnfkit/vnfkit/tosca/internal/report"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
@@ -69,8 +71,13 @@ func (a *Archive) statement(all []statement, e Source, j judge) []statement {
 	}
 	s := statement{Source: e, name: name}
 	if e.Hash != "" {
-		if s.hash = hashOf(e.Algorithm); s.hash == 0 {
+		s.hash = hashOf(e.Algorithm)
+		switch name := s.hash.String(); {
+		case s.hash == 0:
 			j.fault(e.Pos, problem.HashAlgorithm, "%s has a digest in %q; accepted are SHA-256, SHA-384 and SHA-512", e.Name, e.Algorithm)
+		case !strings.EqualFold(name, e.Algorithm):
+			j.report.Add(problem.Problem{Position: e.Pos, Severity: problem.Warning, Code: problem.HashAlgorithm,
+				Message: "the algorithm " + e.Algorithm + " is written in another way than IANA registered it", Expected: name})
 		}
 	}
 	if e.Signature != "" {
@@ -107,14 +114,54 @@ func (a *Archive) certificatesOf(s statement, common []*x509.Certificate, j judg
 	return all
 }
 
-// checkListed reports the files that the signature of a signed manifest does not protect. The manifest and the files of signatures and
-// certificates need no protection: SOL004 5.2 requires no digest of them, and an attacker gains nothing by changing them.
+// checkListed reports the files that the signature of a signed manifest does not protect.
 func (a *Archive) checkListed(j judge) {
+	for name, listed := range a.unprotected {
+		switch pos := (problem.Position{File: name}); {
+		case listed != nil:
+			j.doubt(listed.Pos, problem.NoDigest, "%s is listed without a digest: it could be changed unnoticed", name)
+		case name == a.metaName:
+			j.doubt(pos, problem.NoDigest, "the manifest does not list it: it could be changed unnoticed")
+		default:
+			j.fault(pos, problem.Unlisted, "the signed manifest does not list it")
+		}
+	}
+}
+
+// checkComplete reports the files for which an unsigned manifest with digests states none. SOL004 v2.6.1 clause 4.3.2 wants digests of all
+// local and external files if there are any. Many packages have a manifest without digests, which states nothing.
+func (a *Archive) checkComplete(r *report.Report) {
+	hasDigests := false
+	for s := range a.manifest.all {
+		hasDigests = hasDigests || s.Hash != ""
+	}
+	if !hasDigests || a.manifest.Signed() {
+		return
+	}
+	for name, listed := range a.unprotected {
+		switch {
+		case listed != nil:
+			r.Warnf(listed.Pos, problem.NotInManifest, "%s is listed without a digest, and other files with one", name)
+		case name != a.metaName:
+			r.Warnf(problem.Position{File: name}, problem.NotInManifest, "the manifest does not list it")
+		}
+	}
+	for s := range a.manifest.all {
+		if s.Remote() && s.Hash == "" {
+			r.Warnf(s.Pos, problem.NotInManifest, "the external file %s is listed without a digest", s.Name)
+		}
+	}
+}
+
+// unprotected yields the files that no digest or signature of the manifest covers, each with the entry that lists it or nil. The manifest
+// and the files of signatures and certificates need no protection: SOL004 5.2 requires no digest of them, and an attacker gains nothing by
+// changing them.
+func (a *Archive) unprotected(yield func(name string, listed *Source) bool) {
 	exempt := map[string]bool{a.manifest.File: true}
 	for _, file := range a.certificateFiles() {
 		exempt[file] = true
 	}
-	listed, protected := map[string]Source{}, map[string]bool{}
+	listed, protected := map[string]*Source{}, map[string]bool{}
 	for s := range a.manifest.all {
 		for _, file := range []string{s.Signature, s.Certificate} {
 			if name, inside := resolve(".", file); inside {
@@ -122,7 +169,7 @@ func (a *Archive) checkListed(j judge) {
 			}
 		}
 		if name, inside := s.path(); inside {
-			listed[name] = s
+			listed[name] = &s
 			protected[name] = protected[name] || s.Hash != "" || s.Signature != ""
 			if s.Signature != "" && s.Certificate == "" {
 				for _, file := range a.certificateBeside(name) {
@@ -132,15 +179,8 @@ func (a *Archive) checkListed(j judge) {
 		}
 	}
 	for _, name := range a.source.listed.order {
-		source, isListed := listed[name]
-		switch pos := (problem.Position{File: name}); {
-		case a.source.listed.dirs[name] || protected[name] || exempt[name]:
-		case isListed:
-			j.doubt(source.Pos, problem.NoDigest, "%s is listed without a digest: it could be changed unnoticed", name)
-		case name == metaFile:
-			j.doubt(pos, problem.NoDigest, "the manifest does not list it: it could be changed unnoticed")
-		default:
-			j.fault(pos, problem.Unlisted, "the signed manifest does not list it")
+		if !a.source.listed.dirs[name] && !protected[name] && !exempt[name] && !yield(name, listed[name]) {
+			return
 		}
 	}
 }

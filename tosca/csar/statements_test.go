@@ -2,6 +2,7 @@ package csar_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/sha512"
 	"fmt"
 	"io/fs"
@@ -27,22 +28,24 @@ func TestStatements(t *testing.T) {
 		faults, warned []problem.Code
 	}{
 		{"SHA-384", entry("a/b", "SHA-384", long), nil, nil},
-		{"SHA-512", entry("./a/b", "sha512", longer), nil, nil},
+		{"SHA-512", entry("./a/b", "sha-512", longer), nil, nil},
+		{"another spelling", entry("a/b", "sha512", longer), nil, only(problem.HashAlgorithm)},
 		{"another digest", entry("a/b", "SHA-512", long), only(problem.HashMismatch), nil},
 		{"MD5", entry("a/b", "MD5", "x"), only(problem.HashAlgorithm), nil},
 		{"in a set", "non_mano_artifact_sets:\n x:\n  " + entry("a/b", "SHA-384", longer), only(problem.HashMismatch), nil},
 		{"missing with digest", entry("a/c", "SHA-384", long), only(problem.MissingFile), nil},
-		{"missing without digest", "Source: a/c\n", nil, only(problem.MissingFile)},
-		{"a folder", "Source: a/\n", nil, nil},
+		{"missing without digest", "Source: a/c\n", nil, []problem.Code{problem.NotInManifest, problem.MissingFile}},
+		{"a folder", "Source: a/\n", nil, only(problem.NotInManifest)},
 		{"digest of a folder", entry("a/", "SHA-384", long), only(problem.MissingFile), nil},
 		{"outside", "Source: ../x\n", only(problem.OutsidePackage), nil},
 		{"absolute", "Source: /etc/passwd\n", only(problem.OutsidePackage), nil},
-		{"a URL", entry("https://example.org/x", "SHA-384", long), nil, nil},
+		{"a URL", entry("https://example.org/x", "SHA-384", long), nil, only(problem.NotInManifest)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a, err := csar.OpenFS(t.Context(), fstest.MapFS{
-				"v.yaml": file("x"), "a/b": file("hello"), "v.mf": file(manifestHead + tt.manifest),
+				"v.yaml": file("x"), "a/b": file("hello"), "ChangeLog.txt": file("x"),
+				"v.mf": file(manifestHead + digestsOf("v.yaml", "ChangeLog.txt") + tt.manifest),
 			}, csar.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -55,6 +58,14 @@ func TestStatements(t *testing.T) {
 			}
 		})
 	}
+}
+
+// digestsOf returns manifest entries for files with the content "x".
+func digestsOf(names ...string) (entries string) {
+	for _, name := range names {
+		entries += fmt.Sprintf("Source: %s\nAlgorithm: SHA-256\nHash: %x\n", name, sha256.Sum256([]byte("x")))
+	}
+	return entries
 }
 
 // TestManySignatures checks that the number of files with separate signatures is limited.
@@ -73,12 +84,12 @@ func TestManySignatures(t *testing.T) {
 
 // TestMisspelledMetadata checks that misspelt keys of real packages are accepted with a warning.
 func TestMisspelledMetadata(t *testing.T) {
-	a, err := csar.OpenFS(t.Context(), fstest.MapFS{"v.yaml": file("x"), "v.mf": file(
-		"metadata:\nvnf_product_name: p\nvnf_provider_id: me\nvnf_package_version: 1\nvnf_release_data_time: now\nvnfd_id:\n")}, csar.Options{})
+	a, err := csar.OpenFS(t.Context(), fstest.MapFS{"v.yaml": file("x"), "ChangeLog.txt": file("x"), "v.mf": file(
+		"metadata:\nvnf_product_name: p\nvnf_provider_id: me\nvnf_package_version: 1\nvnf_release_data_time: 2026-11-30T10:00:00Z\nvnfd_id:\n")}, csar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.Manifest().Metadata.ReleaseDateTime; got != "now" {
+	if got := a.Manifest().Metadata.ReleaseDateTime; got != "2026-11-30T10:00:00Z" {
 		t.Errorf("release date %q", got)
 	}
 	want := problem.List{

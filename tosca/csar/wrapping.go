@@ -186,7 +186,7 @@ func randomAccess(ctx context.Context, s *source, name string) (r io.ReaderAt, s
 }
 
 func rawMember(ctx context.Context, z *zip.Reader, name string) (io.ReaderAt, error) {
-	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == name })
+	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return strings.TrimPrefix(f.Name, "./") == name })
 	if i < 0 {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}

@@ -12,7 +12,7 @@ const (
 	// its end.
 	ExtraData Code = "csar.extra-data"
 	// BadName: the name of a member is no plain relative path, or has characters
-	// that change how it is displayed.
+	// that change how it is displayed. A warning for names that begin with "./".
 	BadName Code = "csar.bad-name"
 	// ReservedName: the name of a member stands for a device or another file on
 	// Windows. A warning.
@@ -39,6 +39,11 @@ const (
 	// MissingMetaKey: TOSCA.meta has some of the keys of SOL004 and lacks another
 	// that SOL004 wants. A warning.
 	MissingMetaKey Code = "csar.missing-meta-key"
+	// MetaValue: TOSCA.meta has an unknown key of SOL004, or a version that TOSCA does not define. A warning.
+	MetaValue Code = "csar.meta-value"
+	// MisnamedFile: a file has another name than SOL004 prescribes: TOSCA.meta, the manifest, the change log or the certificate. A
+	// warning.
+	MisnamedFile Code = "csar.misnamed-file"
 	// MissingEntry: there are no entry definitions.
 	MissingEntry Code = "csar.missing-entry-definitions"
 	// MissingFile: a file that is named is not in the package. A warning for
@@ -48,7 +53,8 @@ const (
 	HashMismatch Code = "csar.hash-mismatch"
 	// Changed: a file has another content than when it was read before.
 	Changed Code = "csar.changed"
-	// HashAlgorithm: a digest is stated in an unknown algorithm.
+	// HashAlgorithm: a digest is stated in an unknown algorithm or, as a warning, in an algorithm whose name is written in another way
+	// than IANA registered it.
 	HashAlgorithm Code = "csar.unknown-hash-algorithm"
 	// OutsidePackage: a path leads out of the package.
 	OutsidePackage Code = "csar.outside-package"
@@ -62,6 +68,15 @@ const (
 	UnnamedManifest Code = "csar.unnamed-manifest"
 	// ManifestMetadata: the metadata of the manifest lacks a key or has a key that SOL004 does not define. A warning.
 	ManifestMetadata Code = "csar.manifest-metadata"
+	// ReleaseTime: the release time in the manifest is no date with a time as in RFC 3339. A warning.
+	ReleaseTime Code = "csar.release-time"
+	// MixedMetadata: the metadata of the manifest has keys of several kinds of packages: VNF packages, archives of a PNFD, packages of
+	// an NSD. A warning.
+	MixedMetadata Code = "csar.mixed-metadata"
+	// OtherProduct: the metadata of the manifest names another product, provider, version or descriptor than the VNFD. A warning.
+	OtherProduct Code = "csar.other-product"
+	// NotInManifest: an unsigned manifest has digests, and states none for a member or an external file. A warning.
+	NotInManifest Code = "csar.not-in-manifest"
 	// Unsigned: a signature over the whole package is required, and the package has no signature.
 	Unsigned Code = "csar.unsigned"
 	// Unlisted: a member of a signed package is not in the manifest.
