@@ -26,6 +26,7 @@ const (
 	ErrLeased         Code = "leased"                // yes, later: another process works on the operation
 	ErrPackageChanged Code = "package-changed"       // no: the VNF package is not the one the instance was made from
 	ErrGrantRejected  Code = "grant-rejected"        // no
+	ErrNoNFVO         Code = "nfvo-unreachable"      // yes, later: the NFVO does not answer
 	ErrProgramming    Code = "step-misused"          // no: a driver broke the rules of Run
 	ErrDriverAnswer   Code = "driver-answer"         // yes, once the VIM or the driver is mended: an InfraDriver reports other VNFCs than it announced
 	ErrUnreadable     Code = "store-record-unsealed" // no: wrong key, or a damaged record

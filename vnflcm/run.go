@@ -211,7 +211,7 @@ func (r *run) grant(ctx context.Context, inst *instanceRecord) error {
 		return nil
 	}
 	request := GrantRequest{VnfInstanceID: inst.Instance.ID, VnfLcmOpOccID: r.rec.Occ.ID, VnfdID: inst.Instance.VnfdID,
-		FlavourID: inst.Initial.FlavourID, Operation: r.rec.Occ.Operation,
+		FlavourID: inst.Initial.FlavourID, Operation: r.rec.Occ.Operation, IsAutomaticInvoked: r.rec.Occ.IsAutomaticInvocation,
 		AddResources:    definitions("add", 0, r.rec.Planned.Added),
 		UpdateResources: definitions("update", 0, r.rec.Planned.Replaced),
 		RemoveResources: definitions("remove", 0, r.rec.Planned.Removed),

@@ -17,6 +17,7 @@ var text = map[Code]string{
 	"leased":                "another process works on this operation",
 	"package-changed":       "the VNF package has changed since the instance was made from it",
 	"grant-rejected":        "the grant was rejected",
+	"nfvo-unreachable":      "the NFVO does not answer",
 	"step-misused":          "a step was used against its rules",
 	"driver-answer":         "the answers of the infrastructure driver do not fit together",
 	"store-record-unsealed": "a stored record cannot be read: wrong key or damaged",
