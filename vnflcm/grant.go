@@ -13,6 +13,13 @@ type Granter interface {
 	Grant(ctx context.Context, request GrantRequest) (*Grant, error)
 }
 
+// GrantAnswer is an answer of the NFVO to a request for a grant.
+type GrantAnswer struct {
+	Grant    *Grant        // nil: the NFVO has not decided
+	Location string        // of the grant while it is undecided; "": the location is known already
+	After    time.Duration // the NFVO asks to wait that long before the next request; 0: no wish
+}
+
 // UnreachableError is the error of an NFVO that does not answer, or is overloaded. errors.Is(err, ErrNoNFVO) is true.
 type UnreachableError struct {
 	Err   error

@@ -22,6 +22,7 @@ var budget = map[string]int{
 	"vnflcm/sol003":            5,
 	"vnflcm/sol003/bearer":     10, // JSON web tokens and key sets
 	"vnflcm/sol003/keystone":   10, // gophercloud's root package
+	"vnflcm/sol003/nfvo":       8,  // OAuth 2.0
 	"vnflcm/sol003/notify":     8,  // OAuth 2.0, backoff
 	"vnflcm/outbound":          0,
 	"vnflcm/onboarding":        5,
