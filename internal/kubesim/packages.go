@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,11 +47,13 @@ func (w *World) offered(name string) string {
 }
 
 // chosen returns the version of a package that the sources offer and that apt-get chooses for a wanted version such as 1.36.3-*, "" if no
-// version fits. Of Kubernetes they offer several.
-func (w *World) chosen(name, wanted string) string {
+// version fits. Of Kubernetes they offer several: those of minors, all if that is empty.
+func (w *World) chosen(name, wanted string, minors []string) string {
 	offers := []string{w.offered(name)}
 	if slices.Contains(kubernetesPackages, name) && offers[0] != "" {
-		offers = kubeadm.Versions
+		offers = slices.DeleteFunc(slices.Clone(kubeadm.Versions), func(version string) bool {
+			return len(minors) > 0 && !slices.Contains(minors, version[:strings.LastIndex(version, ".")])
+		})
 	}
 	for _, version := range offers {
 		if strings.HasPrefix(version, strings.TrimRight(strings.TrimSuffix(wanted, "-*"), "*")) {
@@ -234,17 +237,39 @@ func (c *call) sources(warn bool) (answer int, err error) {
 	return answer, nil
 }
 
+// minorOf finds the minor version in the URL of a repository such as that of the project, which has packages of one minor version only.
+var minorOf = regexp.MustCompile(`/core:/stable:/v(1\.[0-9]+)/`)
+
+// minors are the minor versions of the repositories of one minor version.
+func (c *call) minors() (out []string, err error) {
+	names, err := afero.Glob(c.FS, "/etc/apt/sources.list.d/*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := afero.ReadFile(c.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range minorOf.FindAllStringSubmatch(string(text), -1) {
+			out = append(out, match[1])
+		}
+	}
+	return out, nil
+}
+
 // install installs packages, or, if simulate is set, only says whether it could.
 func (c *call) install(packages []string, simulate bool) error {
-	sources, err := c.sources(false)
-	if err != nil {
+	sources, err1 := c.sources(false)
+	minors, err := c.minors()
+	if err := errors.Join(err1, err); err != nil {
 		return err
 	}
 	var files []string
 	err = c.on(func(m *machine) error {
 		for _, arg := range packages {
 			name, wanted, pinned := strings.Cut(arg, "=")
-			offered := c.w.chosen(name, wanted)
+			offered := c.w.chosen(name, wanted, minors)
 			switch {
 			case c.w.offered(name) == "", !m.Fetched:
 				return fmt.Errorf("E: Unable to locate package %s", name)

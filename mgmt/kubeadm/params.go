@@ -41,6 +41,7 @@ type parameters struct {
 type clusterVersions struct {
 	from     string                     // of the control plane before the operation, as far as the driver knows
 	given    map[string]json.RawMessage // parameters of the cluster that the request of a later operation gives
+	initial  *nodeprep.Packages         // of the instantiation
 	upgraded upgraded
 }
 

@@ -11,7 +11,8 @@ import (
 
 // preparation returns the settings with which machines are prepared for kubeadm.
 func (e *environment) preparation() nodeprep.Settings {
-	return nodeprep.Settings{Version: e.version(), KubeletVersion: e.running.Of("").Kubelet, Warn: e.op.Warn, Packages: e.p.Packages, Swap: e.p.swapAllowed(), CgroupFS: e.p.Kubelet["cgroupDriver"] == "cgroupfs",
+	return nodeprep.Settings{Version: e.version(), KubeletVersion: e.running.Of("").Kubelet, Warn: e.op.Warn, Packages: e.p.Packages, Before: e.versions.upgraded.Before,
+		Swap: e.p.swapAllowed(), CgroupFS: e.p.Kubelet["cgroupDriver"] == "cgroupfs",
 		Env: e.proxyEnvironment(), Secrets: e.proxySecrets(), Artifacts: mgmt.Artifacts(e.op)}
 }
 

@@ -158,6 +158,8 @@ const upgradedState = "upgraded"
 type upgraded struct {
 	Version  string             `json:"version,omitempty"` // of the control plane
 	Packages *nodeprep.Packages `json:"packages,omitempty"`
+	// Before is Packages before an upgrade that has not ended. Packages of the version before are there.
+	Before *nodeprep.Packages `json:"before,omitempty"`
 	// From is Version before the operation changed it. A resumed operation has the same plan by it.
 	From      string `json:"from"`
 	Operation string `json:"operation"`
@@ -174,7 +176,7 @@ func (p *parameters) findUpgraded(ctx context.Context, op *vnflcm.Operation, rec
 	_, versionGiven := p.versions.given["kubernetes_version"]
 	var initial parameters
 	_, _ = op.Initial.AdditionalParams.Decode(&initial) // read has reported the error
-	p.versions.from = cmp.Or(initial.Cluster.KubernetesVersion, recorded)
+	p.versions.from, p.versions.initial = cmp.Or(initial.Cluster.KubernetesVersion, recorded), &initial.Cluster.Packages
 	err := op.State().Get(ctx, upgradedState, &p.versions.upgraded)
 	if errors.Is(err, vnflcm.ErrNotFound) {
 		return nil
@@ -207,10 +209,15 @@ func givenBy(op *vnflcm.Operation) map[string]json.RawMessage {
 // recordUpgraded records the version of the control plane, "" if it is the one before, and the packages of the request.
 func recordUpgraded(ctx context.Context, e *environment, version string) error {
 	kept := e.versions.upgraded
-	kept.From, kept.Operation = e.versions.from, e.op.ID
-	kept.Version = cmp.Or(version, kept.Version)
 	if _, given := e.versions.given["packages"]; given {
+		if kept.Operation != e.op.ID {
+			kept.Before = cmp.Or(kept.Before, kept.Packages, e.versions.initial)
+		}
 		kept.Packages = &e.p.Packages
 	}
+	if version != "" {
+		kept.Version, kept.Before = version, nil
+	}
+	kept.From, kept.Operation = e.versions.from, e.op.ID
 	return e.op.State().Put(ctx, upgradedState, kept)
 }

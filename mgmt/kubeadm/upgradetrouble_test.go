@@ -3,6 +3,7 @@ package kubeadm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -150,8 +151,41 @@ func TestHealWithinUpgrade(t *testing.T) {
 	}
 }
 
+// TestHealWithinUpgradeByRepository: each minor version has another repository, as on pkgs.k8s.io. A node that is healed before all API servers
+// are new gets kubeadm from the new repository and its kubelet from the old one.
+func TestHealWithinUpgradeByRepository(t *testing.T) {
+	t.Parallel()
+	const source = `"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.%d/deb/","repository_key_path":"Files/kubernetes/key"}`
+	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/key": armoredKey})})
+	m := l.Process(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
+	id := l.Created()
+	opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json",
+		append(virtual(t), clustertest.Sized("complex", 1), with(t, fmt.Sprintf("{"+source+"}", 35)))...))
+	l.Must(opID, err, m)
+	request := fmt.Sprintf(`{"kubernetes_version":"1.36.3",`+source+`}`, 36)
+	for range 2 { // the second request follows one that has not ended
+		l.fails(l.stoppedBy(id, request, "begin-1.36.3", "masterNode-1"))
+	}
+	l.stop("workerNode-0")
+	opID, err = m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0")})
+	l.Must(opID, err, m)
+	l.upgrade(id, request)
+	l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
+	l.stop("workerNode-0")
+	opID, err = m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0")})
+	l.Must(opID, err, m)
+	if exists, err := afero.Exists(l.host("workerNode-0").FS(), "/etc/apt/sources.list.d/vnfkit-kubernetes-before.sources"); exists || err != nil {
+		t.Errorf("after the upgrade a new node has the repository of the version before: %v", err)
+	}
+}
+
 // stopped begins an upgrade whose step fails, and returns the operation.
 func (l *lab) stopped(id, step, machine string) string {
+	l.t.Helper()
+	return l.stoppedBy(id, toNext, step, machine)
+}
+
+func (l *lab) stoppedBy(id, patch, step, machine string) string {
 	l.t.Helper()
 	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, do func(context.Context) error) error {
@@ -161,7 +195,7 @@ func (l *lab) stopped(id, step, machine string) string {
 			return do(ctx)
 		}
 	})
-	opID, err := m.Maintain(l.t.Context(), id, upgrading(l.t, toNext))
+	opID, err := m.Maintain(l.t.Context(), id, upgrading(l.t, patch))
 	l.Fails(opID, err, m)
 	return opID
 }

@@ -14,6 +14,7 @@ type Settings struct {
 	// KubeletVersion is the version of the kubelet while some API servers are older than Version. Default: Version.
 	KubeletVersion string
 	Packages       Packages
+	Before         *Packages         // source of packages of KubeletVersion, if it is another one than Packages
 	Swap           bool              // keep swap on, because the kubelet is configured to accept it
 	CgroupFS       bool              // the kubelet manages cgroups itself, without systemd
 	Env            map[string]string // the proxy of the machines

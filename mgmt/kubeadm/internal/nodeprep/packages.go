@@ -61,17 +61,25 @@ func (s Settings) CheckUpgrade(ctx context.Context, n mgmt.Node) error {
 	return s.lookUp(ctx, n, names...)
 }
 
-// lookUp adds the repository of the request, and returns an error if packages cannot be installed.
+// lookUp adds the repositories, and returns an error if packages cannot be installed.
 func (s Settings) lookUp(ctx context.Context, n mgmt.Node, names ...string) error {
-	if p := s.Packages; p.From() == FromRepository {
-		if err := s.packages(n).AddRepository(ctx, "kubernetes", p.Repository, s.Artifacts); err != nil {
-			return err
-		}
+	if err := s.addRepository(ctx, n, "kubernetes", &s.Packages); err != nil {
+		return err
+	}
+	if err := s.addRepository(ctx, n, "kubernetes-before", s.Before); err != nil {
+		return err
 	}
 	if err := s.packages(n).LookUp(ctx, names...); err != nil {
 		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.Label(), err)
 	}
 	return nil
+}
+
+func (s Settings) addRepository(ctx context.Context, n mgmt.Node, name string, p *Packages) error {
+	if p == nil || p.From() != FromRepository {
+		return nil
+	}
+	return s.packages(n).AddRepository(ctx, name, p.Repository, s.Artifacts)
 }
 
 var kubePackages = []string{"kubelet", "kubeadm", "kubectl"}
