@@ -38,7 +38,7 @@ func openGood(t *testing.T, name string) *tosca.Package {
 	if err := p.Verify(t.Context()); err != nil {
 		t.Errorf("TOSCA.meta states other digests than the files have:\n%v", err)
 	}
-	if w := warnings(p); len(w) > 0 {
+	if w := p.Warnings(); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
 	return p

@@ -24,7 +24,7 @@ func TestKubesprayPackage(t *testing.T) {
 	if err := p.Verify(t.Context()); err != nil {
 		t.Errorf("TOSCA.meta states other digests than the files have:\n%v", err)
 	}
-	if w := warnings(p); len(w) > 0 {
+	if w := p.Warnings(); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
 	names, err := filepath.Glob(kubespray + "/requests/instantiate*.json")

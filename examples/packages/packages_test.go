@@ -19,7 +19,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/tosca"
-	"github.com/vnfkit/vnfkit/tosca/problem"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -55,7 +54,7 @@ func TestDigestsAndWarnings(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if w := warnings(p); len(w) > 0 {
+	if w := p.Warnings(); len(w) > 0 {
 		t.Errorf("warnings:\n%v", w)
 	}
 }
@@ -371,12 +370,4 @@ func called(t *testing.T, calls, want string) {
 	if !slices.Contains(strings.Split(calls, "\n"), want) {
 		t.Errorf("not called: %s\ncalls:\n%s", want, calls)
 	}
-}
-
-// warnings returns the warnings of a package without those about missing checksums of images. The VIM must have the images already, so
-// the package does not need their checksums.
-func warnings(p *tosca.Package) problem.List {
-	return slices.DeleteFunc(p.Warnings(), func(w problem.Problem) bool {
-		return w.Quirk == problem.IncompleteProperties && strings.Contains(w.Message, `"checksum"`)
-	})
 }

@@ -155,6 +155,12 @@ const (
 	UnknownInterface Code = "tosca.unknown-interface"
 	// UnknownOperation: the interface does not define this operation.
 	UnknownOperation Code = "tosca.unknown-operation"
+	// UnknownRelationship: a requirement names a relationship that is neither a template nor a type.
+	UnknownRelationship Code = "tosca.unknown-relationship"
+	// UnknownWorkflow: an activity names a workflow that the topology does not have.
+	UnknownWorkflow Code = "tosca.unknown-workflow"
+	// UnknownStep: a step of a workflow names a step that the workflow does not have.
+	UnknownStep Code = "tosca.unknown-step"
 	// UnknownInput: the topology has no input of that name.
 	UnknownInput Code = "tosca.unknown-input"
 	// WrongTarget: a template is of a type that may not be the target of a

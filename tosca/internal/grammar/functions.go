@@ -32,6 +32,7 @@ type scope struct {
 	templates     *yamltree.Node
 	relationships *yamltree.Node // relationship templates
 	groups        *yamltree.Node
+	workflows     *yamltree.Node
 	filled        map[[2]string]bool // node templates with a requirement that another part of the topology fills
 	self          *Type              // type of the template; nil outside of templates or if the type is unknown
 }

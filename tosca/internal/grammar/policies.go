@@ -33,6 +33,9 @@ func (v *validator) policy(s *scope, f yamltree.Field) {
 	for _, t := range f.Value.Get("targets").List() {
 		v.member(s, t, allowed, true)
 	}
+	for _, t := range f.Value.Get("triggers").Named() {
+		v.activities(s, t.Value.Get("action"), nil)
+	}
 }
 
 // nearestList returns the list in a section of a type or, if the type has no such section, of its nearest ancestor that has it.

@@ -147,6 +147,9 @@ func (v *validator) offers(d *Type, want string) bool {
 // relationship checks the relationship of a requirement: the name of a relationship template or type, or a mapping with type,
 // properties and interfaces.
 func (v *validator) relationship(s *scope, n *yamltree.Node) {
+	if n.Is(yamltree.Scalar) && !s.relationships.Has(n.Text) && v.types.Lookup(RelationshipTypes, n.Text) == nil {
+		v.unknown(n.Pos, problem.UnknownRelationship, "there is no relationship template or type", n.Text, keysOf(s.relationships))
+	}
 	if n == nil || n.Kind == yamltree.Scalar {
 		return
 	}

@@ -11,7 +11,7 @@ func (v *validator) topology(t, root *yamltree.Node) {
 		return
 	}
 	s := &scope{inputs: t.Get("inputs"), templates: t.Get("node_templates"), groups: t.Get("groups"),
-		relationships: t.Get("relationship_templates"), filled: v.filledBeside(t)}
+		relationships: t.Get("relationship_templates"), workflows: t.Get("workflows"), filled: v.filledBeside(t)}
 	v.propertyDefinitions(s.inputs, parameterDefinition)
 	for _, section := range []string{"node_templates", "relationship_templates", "groups", "outputs"} {
 		v.mapping(t.Get(section), section)
@@ -36,6 +36,7 @@ func (v *validator) topology(t, root *yamltree.Node) {
 			v.value(s, f.Value.Get("value"), nil)
 		}
 	}
+	v.workflows(s)
 	v.substitution(s, t.Get("substitution_mappings"))
 }
 
@@ -45,7 +46,9 @@ func (v *validator) nodeTemplate(s *scope, f yamltree.Field) {
 	}
 	d := v.typeOf(NodeTypes, f, nodeTemplate)
 	s = s.within(d)
+	v.imageElsewhere = !v.hasImage(f.Value, d)
 	v.properties(s, f.Value.Get("properties"), d, "properties", nil)
+	v.imageElsewhere = false
 	v.required(f.Value, d, nil, f.Pos, f.Key)
 	v.properties(s, f.Value.Get("attributes"), d, "attributes", nil)
 	v.capabilities(s, f.Value.Get("capabilities"), d)

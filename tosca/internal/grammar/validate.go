@@ -24,6 +24,8 @@ type validator struct {
 	patterns map[string]*regexp.Regexp // compiled patterns; nil for a pattern that is not checked
 	// ofIdentifier is set while the value of an identifier of a VNF is checked, inVNFType while the properties of a VNF's type are.
 	ofIdentifier, inVNFType bool
+	// imageElsewhere is set while the properties of a node template without an image in the package are checked.
+	imageElsewhere bool
 	// unimported are the types that were reported as not imported.
 	unimported map[string]bool
 }

@@ -89,6 +89,9 @@ func (v *validator) required(n *yamltree.Node, d *Type, refined *yamltree.Node, 
 			if def.Pos != f.Pos && !nearer || !isRequired(def.Value) {
 				continue // overridden, or not required
 			}
+			if v.imageElsewhere && f.Key == "checksum" && a.Name == typeImageData {
+				continue
+			}
 			if !given.Has(f.Key) {
 				v.deviation(problem.IncompleteProperties, problem.Problem{
 					Position: pos, Code: problem.RequiredProperty,
