@@ -23,6 +23,9 @@ func writeText(out io.Writer, results []result) error {
 		if r.Reason != "" {
 			fmt.Fprintf(&b, ": %s", r.Reason)
 		}
+		if r.Ignored > 0 {
+			fmt.Fprintf(&b, " (%d ignored)", r.Ignored)
+		}
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(out, b.String())

@@ -1,10 +1,11 @@
 // Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
 //
-//	csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] [-as vnfd|nsd|pnfd] PATH...
+//	csar-lint [-format text|json|sarif] [-strict] [-ignore CODE] [-roots PEM] [-require-signature] [-as vnfd|nsd|pnfd] PATH...
 //
 // PATH is a CSAR or a directory with the layout of one. The exit code is 0 when no package has errors, 1 when one has,
 // and 2 when one could not be read or the command line is wrong. Warnings alone leave it at 0, unless -strict is given:
-// then the deviations that are otherwise let pass are errors, and whatever else is a warning counts as one.
+// then all warnings are errors. -ignore, which may be repeated, leaves the problems with a code out, for example those that
+// a vendor cannot change in a signed package. The codes are listed in docs/problem-codes.md.
 package main
 
 import (
@@ -37,6 +38,8 @@ type result struct {
 	Path     string       `json:"path"`
 	Verdict  verdict      `json:"verdict"`
 	Problems problem.List `json:"problems"`
+	// Ignored is the number of problems that were left out.
+	Ignored int `json:"ignored,omitempty"`
 	// Reason says why the package could not be read.
 	Reason string `json:"reason,omitempty"`
 }
@@ -63,7 +66,7 @@ func main() {
 	os.Exit(code)
 }
 
-var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-roots PEM] [-require-signature] [-as vnfd|nsd|pnfd] PATH [PATH ...]")
+var errUsage = errors.New("usage: csar-lint [-format text|json|sarif] [-strict] [-ignore CODE] [-roots PEM] [-require-signature] [-as vnfd|nsd|pnfd] PATH [PATH ...]")
 
 // help says how the program is called. The flags follow.
 const help = `Csar-lint checks VNF packages: their form, digests, signatures and descriptors.
@@ -72,6 +75,7 @@ const help = `Csar-lint checks VNF packages: their form, digests, signatures and
 	csar-lint -format sarif vnf.csar               for code scanners
 	csar-lint -as nsd ns.csar                      to refuse a package that describes something else
 	csar-lint -strict -roots vendor.pem *.csar     as a VNF manager that trusts one vendor
+	csar-lint -strict -ignore csar.release-time vnf.csar    for a fault that cannot be mended in a signed package
 
 Exit codes: 0 no package has errors, 1 a package has errors, 2 a package could not be read or the command line is wrong.
 
@@ -82,9 +86,11 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	flags := flag.NewFlagSet("csar-lint", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	format := flags.String("format", "text", "text, json (an object per package and line) or sarif")
-	strict := flags.Bool("strict", false, "let no deviation from the specifications pass")
+	strict := flags.Bool("strict", false, "let no deviation from the specifications pass: all warnings are errors")
 	roots := flags.String("roots", "", "file with the certificates (PEM) of trusted signers; implies -require-signature")
 	signed := flags.Bool("require-signature", false, "refuse a package that no trusted signer has signed as a whole")
+	l := linter{ignored: map[problem.Code]bool{}}
+	flags.Func("ignore", "leave out the problems with this code (docs/problem-codes.md); may be repeated", l.ignore)
 	as := flags.String("as", "", "vnfd, nsd or pnfd: what the package must describe (default: any of them)")
 	paths, err := cli.ParseFlags(flags, args)
 	switch {
@@ -101,19 +107,15 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	if !known {
 		return exitUnreadable, fmt.Errorf("-as %q: must be vnfd, nsd or pnfd\n%w", *as, errUsage)
 	}
-	opts, err := options(*strict, *signed, *roots)
-	if err != nil {
+	l.strict = *strict
+	if l.opts, err = options(*strict, *signed, *roots); err != nil {
 		return exitUnreadable, err
 	}
-	opts = append(opts, described...)
-	tolerated := problem.Warning
-	if *strict {
-		tolerated = ""
-	}
+	l.opts = append(l.opts, described...)
 	var results []result
 	code := exitClean
 	for _, path := range paths {
-		r, c := check(ctx, path, tolerated, opts)
+		r, c := l.check(ctx, path)
 		results, code = append(results, r), max(code, c)
 	}
 	if err := write(out, results); err != nil {
@@ -156,23 +158,50 @@ func options(strict, signed bool, roots string) ([]tosca.Option, error) {
 	return append(opts, tosca.WithIntegrity(integrity)), nil
 }
 
-// check checks a package, and returns the exit code that it alone would give. Problems of the tolerated severity do not change
-// that.
-func check(ctx context.Context, path string, tolerated problem.Severity, opts []tosca.Option) (result, int) {
-	problems, err := tosca.Check(ctx, path, opts...)
-	for i, p := range problems {
-		if p.Quirk == problem.OtherIdentifiers { // a VNFM lets it pass, but the author of a package should not
-			problems[i].Severity = problem.Error
+// linter checks packages.
+type linter struct {
+	opts    []tosca.Option
+	strict  bool
+	ignored map[problem.Code]bool
+}
+
+// ignore adds a code of problems to leave out.
+func (l *linter) ignore(text string) error {
+	codes := problem.Codes()
+	code := problem.Code(text)
+	if slices.Contains(codes, code) {
+		l.ignored[code] = true
+		return nil
+	}
+	var names []string
+	for _, c := range codes {
+		names = append(names, string(c))
+	}
+	return fmt.Errorf("problems have no such code, the nearest is %s", problem.NearestFirst(text, names)[0])
+}
+
+// check checks a package, and returns the exit code that it alone would give.
+func (l *linter) check(ctx context.Context, path string) (result, int) {
+	problems, err := tosca.Check(ctx, path, l.opts...)
+	if err != nil {
+		return result{Path: path, Verdict: unreadable, Problems: problem.List{}, Reason: err.Error()}, exitUnreadable
+	}
+	r := result{Path: path, Verdict: clean, Problems: problem.List{}}
+	for _, p := range problems {
+		if l.ignored[p.Code] {
+			r.Ignored++
+			continue
 		}
+		if l.strict || p.Quirk == problem.OtherIdentifiers { // a VNFM lets it pass, but the author of a package should not
+			p.Severity = problem.Error
+		}
+		r.Problems = append(r.Problems, p)
 	}
 	switch {
-	case err != nil:
-		return result{Path: path, Verdict: unreadable, Problems: problem.List{}, Reason: err.Error()}, exitUnreadable
-	case slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Severity != tolerated }):
-		return result{Path: path, Verdict: faulty, Problems: problems}, exitProblems
-	}
-	r := result{Path: path, Verdict: clean, Problems: append(problem.List{}, problems...)}
-	if len(problems) > 0 {
+	case slices.ContainsFunc(r.Problems, func(p problem.Problem) bool { return p.Severity == problem.Error }):
+		r.Verdict = faulty
+		return r, exitProblems
+	case len(r.Problems) > 0:
 		r.Verdict = warned
 	}
 	return r, exitClean

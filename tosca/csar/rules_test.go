@@ -70,7 +70,7 @@ func TestManifestRules(t *testing.T) {
 	}
 }
 
-// texts returns the texts of warnings, and reports an error that is none.
+// texts returns the texts of problems, and marks errors.
 func texts(list problem.List) (out []string) {
 	for _, p := range list {
 		text := p.Error()

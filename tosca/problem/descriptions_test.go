@@ -18,7 +18,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca/problem"
 )
 
-var update = flag.Bool("update", false, "write descriptions.go")
+var update = flag.Bool("update", false, "write descriptions.go and the list in docs")
 
 // TestDescriptions checks that descriptions.go has the sentences of the comments in codes.go.
 func TestDescriptions(t *testing.T) {
@@ -46,23 +46,43 @@ func TestDescriptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile("descriptions.go", want, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile("descriptions.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("run the test with -update:\n%s", diff)
-	}
+	compareFile(t, "descriptions.go", string(want))
 	if text := problem.ZipSlip.Description(); text != "The name of a member leads out of the package." {
 		t.Errorf("%q", text)
 	}
 	if text := problem.Code("other").Description(); text != "" {
 		t.Errorf("a code that does not exist: %q", text)
+	}
+}
+
+// TestCodesInDocs checks that docs/problem-codes.md has all codes with their descriptions. After a change of codes.go, the test with -update
+// must run twice, because it writes what the program has.
+func TestCodesInDocs(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Codes of problems\n\n`csar-lint`, the onboarding of packages and `tosca.Check` name each problem of a package by one of these codes. " +
+		"They do not change\nbetween releases. `csar-lint -ignore CODE` leaves problems out, for example those that a vendor cannot change in a signed package.\n" +
+		"Each code is a constant of [tosca/problem](../tosca/problem).\n\n| code | problem |\n|---|---|\n")
+	for _, code := range problem.Codes() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", code, code.Description())
+	}
+	compareFile(t, "../../docs/problem-codes.md", b.String())
+}
+
+// compareFile compares a generated file with what it should be, or writes it.
+func compareFile(t *testing.T, name, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(name) //nolint:gosec // a file of this repository
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("run the test with -update:\n%s", diff)
 	}
 }

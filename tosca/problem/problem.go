@@ -3,6 +3,7 @@ package problem
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -40,6 +41,9 @@ const (
 // The part before the dot names the part of the package at fault: the archive (csar), the YAML (yaml), the TOSCA
 // grammar (tosca) or the descriptor (vnfd).
 type Code string
+
+// Codes returns all codes, sorted.
+func Codes() []Code { return slices.Sorted(maps.Keys(descriptions)) }
 
 // Description returns a description of this kind of problems in one or two sentences, "" for an unknown code.
 func (c Code) Description() string { return descriptions[c] }
