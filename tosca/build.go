@@ -203,6 +203,7 @@ func (b *builder) flavour(t *topology) Flavour {
 	f.buildVDUs()
 	f.buildContainers()
 	f.buildMCIOPs()
+	f.checkArtifacts()
 	f.buildStorages()
 	f.buildVirtualLinks()
 	f.buildCPs()
