@@ -1,6 +1,8 @@
 package tosca
 
 import (
+	"slices"
+
 	"github.com/vnfkit/vnfkit/tosca/csar"
 	"github.com/vnfkit/vnfkit/tosca/internal/documents"
 	"github.com/vnfkit/vnfkit/tosca/internal/grammar"
@@ -55,13 +57,19 @@ func (t *topology) describes(base string) (problem.Position, bool) {
 	return kind.At(), t.types.Is(grammar.NodeTypes, kind.Str(), base)
 }
 
+// hasDescriptor reports whether one of the files has the descriptor d.
+func hasDescriptor(d Descriptor, docs *documents.Set, types grammar.Types, a *csar.Archive) bool {
+	b := builder{docs: docs, types: types, pkg: a, report: &report.Report{}, budget: maxEvaluations}
+	return slices.ContainsFunc(docs.All, func(doc documents.Document) bool {
+		_, found := b.topology(doc).describes(descriptorTypes[d])
+		return found
+	})
+}
+
 // wantDescriptor reports a problem unless one of the files has the descriptor d.
 func wantDescriptor(d Descriptor, docs *documents.Set, types grammar.Types, a *csar.Archive, r *report.Report) {
-	b := builder{docs: docs, types: types, pkg: a, report: &report.Report{}, budget: maxEvaluations}
-	for _, doc := range docs.All {
-		if _, found := b.topology(doc).describes(descriptorTypes[d]); found {
-			return
-		}
+	if hasDescriptor(d, docs, types, a) {
+		return
 	}
 	r.Errorf(problem.Position{File: docs.Entry().File}, problem.OtherDescriptor, "no node template has a type derived from %s", descriptorTypes[d])
 }

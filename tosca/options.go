@@ -45,7 +45,7 @@ func Allow(quirks ...Quirk) Option {
 }
 
 // AnyDescriptor also opens packages with the descriptor of a network service or of a PNF instead of a VNFD. These descriptors are
-// validated too. Package.VNFD returns nil for them.
+// validated too. Package.VNFD returns nil for them. A package with none of these descriptors has a warning that names the reason.
 func AnyDescriptor() Option { return func(s *settings) { s.anyDescriptor = true } }
 
 // Descriptor is a kind of descriptor.

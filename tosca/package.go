@@ -82,9 +82,13 @@ func (p *Package) parse(ctx context.Context, s settings) error {
 	}
 	model := &report.Report{}
 	p.vnfd = buildVNFD(docs, types, p.Archive, s.quirks(), model)
-	if p.vnfd != nil || !s.anyDescriptor {
-		r.Merge(model)
+	if p.vnfd == nil && s.anyDescriptor {
+		model.Demote() // a package without any of these descriptors may be of use for other programs
+		if r.Errors() > 0 || hasDescriptor(NSD, docs, types, p.Archive) || hasDescriptor(PNFD, docs, types, p.Archive) {
+			model = &report.Report{}
+		}
 	}
+	r.Merge(model)
 	r.Merge(docs.Misfits)
 	if p.vnfd != nil {
 		p.vnfd.compareManifest(p.Manifest(), r)

@@ -177,7 +177,7 @@ const (
 	// The VNFD.
 
 	// NotVNFD: no node has a type derived from tosca.nodes.nfv.VNF, or there are several VNFs or a network service: the
-	// package may describe a network service or a PNF.
+	// package may describe a network service or a PNF. A warning with tosca.AnyDescriptor.
 	NotVNFD Code = "vnfd.not-a-vnfd"
 	// OtherDescriptor: the package should describe a network service or a PNF (tosca.Describing), and no node has its type.
 	OtherDescriptor Code = "tosca.other-descriptor"

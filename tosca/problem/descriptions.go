@@ -72,7 +72,7 @@ var descriptions = map[Code]string{
 	Occurrences:         "Something is there more often than its type allows.",
 	UnfilledRequirement: "A node type of SOL001 demands a requirement that neither the template nor another part of the topology fills. A warning.",
 	Function:            "A function has the wrong arguments.",
-	NotVNFD:             "No node has a type derived from tosca.nodes.nfv.VNF, or there are several VNFs or a network service: the package may describe a network service or a PNF.",
+	NotVNFD:             "No node has a type derived from tosca.nodes.nfv.VNF, or there are several VNFs or a network service: the package may describe a network service or a PNF. A warning with tosca.AnyDescriptor.",
 	OtherDescriptor:     "The package should describe a network service or a PNF (tosca.Describing), and no node has its type.",
 	MissingProperty:     "A property that SOL001 requires is not there.",
 	FlavourID:           "Flavours have no or the same flavour_id.",

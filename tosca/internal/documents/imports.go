@@ -58,6 +58,8 @@ func (l *loader) missing(i imported, inside bool) {
 			Message:  "the type definitions " + target + " are neither in the package nor bundled",
 			Expected: "a release of SOL001 among " + strings.Join(etsi.Versions(), ", "),
 		})
+	case ofCatalog.MatchString(target):
+		l.report.Errorf(pos, problem.ImportMissing, "%q names an archive in the catalog of Alien4Cloud; put its file into the package, and import the file by its path", target)
 	case isURL(target), i.repository:
 		l.report.Errorf(pos, problem.ImportRemote, "%q would have to be fetched from the network; put the file into the package", target)
 	case !inside:

@@ -36,10 +36,6 @@ func (l *loader) version(file string, root *yamltree.Node) string {
 		if len(l.result.All) > 0 {
 			p.Severity = problem.Warning
 		}
-	case remedies[n.Str()] != "":
-		p.Message = remedies[n.Str()]
-	case strings.HasPrefix(n.Str(), "alien_dsl"):
-		p.Message = "this is the language of Alien4Cloud; write the descriptor in the TOSCA Simple Profile with the types of SOL001"
 	case strings.HasPrefix(n.Str(), "tosca_2"):
 		p.Message = "TOSCA 2.0 is not supported: SOL001 is written in the TOSCA Simple Profile"
 	default:

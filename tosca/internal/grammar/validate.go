@@ -155,11 +155,26 @@ func (v *validator) unknownType(kind Kind, n *yamltree.Node) {
 		v.spend(1)
 		known = append(known, name)
 	}
-	v.add(problem.Problem{
+	p := problem.Problem{
 		Position: n.Pos, Code: problem.UnknownType,
 		Message: fmt.Sprintf("there is no type %q among the %s", n.Text, kind),
 		Nearest: problem.Nearest(n.Text, known),
-	})
+	}
+	if replacement := earlyTypes[n.Text]; replacement != "" && kind == NodeTypes {
+		p.Message = n.Text + " is a type of the NFV profile of OASIS, which early Tacker used; write the descriptor with the types of SOL001"
+		p.Nearest = replacement
+	}
+	v.add(p)
+}
+
+// earlyTypes maps node types of the NFV profile of OASIS, and those that Tacker added, to the types of SOL001 that replace them.
+var earlyTypes = map[string]string{
+	"tosca.nodes.nfv.VDU":        "tosca.nodes.nfv.Vdu.Compute",
+	"tosca.nodes.nfv.VDU.Tacker": "tosca.nodes.nfv.Vdu.Compute",
+	"tosca.nodes.nfv.CP":         "tosca.nodes.nfv.VduCp",
+	"tosca.nodes.nfv.CP.Tacker":  "tosca.nodes.nfv.VduCp",
+	"tosca.nodes.nfv.VL":         "tosca.nodes.nfv.VnfVirtualLink",
+	"tosca.nodes.nfv.VL.ELAN":    "tosca.nodes.nfv.VnfVirtualLink",
 }
 
 // typeOf returns the type of a template. It reports a missing type as well.
