@@ -3,9 +3,14 @@
 //	orchestrator, err := nfvo.New(nfvo.Config{
 //		URL:      "https://nfvo.example.com",
 //		LCM:      "https://vnfm.example.com/vnflcm/v2",
-//		TokenURL: "https://nfvo.example.com/oauth/token", ClientID: "vnfm", ClientSecret: readSecret,
+//		TokenURL: "https://nfvo.example.com/oauth/token",
+//		ClientID: "vnfm",
+//		ClientSecret: func() (vnflcm.Secret, error) { return vnflcm.NewSecret(os.Getenv("NFVO_SECRET")), nil },
 //	})
-//	manager, err := vnflcm.New(ctx, vnflcm.Config{Granter: orchestrator, ...})
+//	if err != nil {
+//		return err
+//	}
+//	defer orchestrator.Close()
 //
 // A Client identifies itself by access tokens of OAuth 2.0 (client credentials), by a client certificate (Config.TLS), or by both. It
 // keeps a token until shortly before the token expires, and repeats a request once with another token if the NFVO answers 401. It verifies
