@@ -49,6 +49,7 @@
 //
 //   - [InfraDriver] makes, changes and removes machines or pods on a VIM: infra/openstack, infra/kubernetes, infra/sandbox
 //   - [Adopter] is an InfraDriver that reads resources of another program, for Manager.Adopt: infra/openstack, infra/kubernetes, infra/sandbox
+//   - [GrantFollower] is a driver that follows zones, images or parameters of a grant
 //   - [ElasticVDUs] is an InfraDriver with VDUs whose number of VNFCs others decide: infra/kubernetes
 //   - [MgmtDriver] sets up the software on the machines, per lifecycle hook: mgmt/kubeadm, mgmt/kubespray, mgmt/loadbalancer/expose,
 //     mgmt/registry, mgmt/script
@@ -63,7 +64,7 @@
 //   - [store.Store] keeps sealed records with versions, and applies batches atomically: store.NewMemory, store/sqlite, store/postgres
 //   - [Packages] opens VNF packages by VNFD id, once per content: DirPackages, PackagesFunc
 //   - [VIMs] resolves a vimId to an address and credentials: a registry in the Store
-//   - [Granter] asks the NFVO for permission. It is optional
+//   - [Granter] asks the NFVO for permission. It is optional: [GranterFunc] decides in the process
 //
 // # Secrets
 //

@@ -121,6 +121,9 @@ func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *store.
 // which no process works on the operation, it also removes the cancel request.
 func (r *run) enter(ctx context.Context, state OperationState, also ...func(context.Context, *store.Batch) error) error {
 	was, since := r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime
+	if was == Starting && r.rec.Asked != nil {
+		also = append(also, r.dropGrantOrder)
+	}
 	r.rec.Occ.OperationState, r.rec.Occ.StateEnteredTime = state, time.Now().Round(0) // the same value as after reading it back
 	if !state.active() {
 		also = append(also, r.dropCancel, r.dropSuspect)

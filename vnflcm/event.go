@@ -25,6 +25,9 @@ const (
 	// long the step has been running. The first event comes 4 s after the beginning of a wait, further ones at growing intervals of up
 	// to 5 min. The log has it at level INFO. Without Name the code of a phase between its steps waits.
 	StepWaiting EventKind = "step-waiting"
+	// GrantPassedOver: an operation begins without a grant of the NFVO, because of GrantPolicy.WhenUnreachable or Manager.GrantByHand.
+	// Message says why. The event may come twice if a process ends.
+	GrantPassedOver EventKind = "grant-passed-over"
 	// CertificatesEnd: the end of certificates of an instance is near, as the feed of changes says in detail. There is no operation.
 	CertificatesEnd EventKind = "certificates-end"
 )

@@ -173,12 +173,12 @@ func newFreezer(t *testing.T, store store.Store, packages vnflcm.Packages) *free
 		cfg.Store, cfg.Packages, cfg.Key, cfg.NewID = f.fence, packages, testKey, f.newID
 		cfg.LeaseTTL = time.Second // TestFrozen waits for its end
 		cfg.Mgmt["cluster"].(*frozenCluster).renewal = errCut
-		grant := cfg.Granter
+		grant := cfg.Granter.(granter) //nolint:forcetypeassert // of frozenConfig
 		cfg.Granter = granter(func(ctx context.Context, r vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 			if err := f.pass(ctx, r.VnfLcmOpOccID, "grant"); err != nil {
 				return nil, err
 			}
-			return grant.Grant(ctx, r)
+			return grant(ctx, r)
 		})
 		cfg.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			if err := f.pass(ctx, s.OperationID, keyOf(s)); err != nil {

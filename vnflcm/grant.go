@@ -2,15 +2,103 @@ package vnflcm
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
 
-// Granter asks the NFVO for permission (SOL003 v2.6.1 9). The Manager asks before it touches anything and
-// journals the answer.
+// Granter asks the NFVO for permission (SOL003 v2.6.1 9). The Manager asks before it touches anything. It journals the request before
+// Ask, the location of an undecided grant before Poll, and the grant before it continues. GranterFunc is a Granter in the process, package
+// vnflcm/sol003/nfvo has one over HTTP.
+//
+// ErrGrantRejected is the decision of the NFVO, and any other error than an *UnreachableError a failure: the operation is rolled back.
+// After an *UnreachableError the Manager does what GrantPolicy says.
 type Granter interface {
-	// Grant returns the grant, or an error that is ErrGrantRejected.
-	Grant(ctx context.Context, request GrantRequest) (*Grant, error)
+	// Ask sends a request for a grant. If the process ends before the answer is journaled, the next process sends the same request again:
+	// an NFVO recognizes it by its vnfLcmOpOccId.
+	Ask(ctx context.Context, request GrantRequest) (GrantAnswer, error)
+	// Poll asks for the decision about a request that Ask has left undecided at a location.
+	Poll(ctx context.Context, location string) (GrantAnswer, error)
+}
+
+// GranterFunc is a Granter that decides at once. It returns the grant, or an error that is ErrGrantRejected. The Manager takes resources
+// that the grant does not name as granted, and the ids of the operation and of the VNF instance as given.
+type GranterFunc func(ctx context.Context, request GrantRequest) (*Grant, error)
+
+// Ask implements Granter.
+func (f GranterFunc) Ask(ctx context.Context, request GrantRequest) (GrantAnswer, error) {
+	grant, err := f(ctx, request)
+	if err != nil || grant == nil {
+		return GrantAnswer{}, err
+	}
+	return GrantAnswer{Grant: grant.completed(request)}, nil
+}
+
+// Poll implements Granter. It is never called.
+func (GranterFunc) Poll(context.Context, string) (GrantAnswer, error) {
+	return GrantAnswer{}, fmt.Errorf("%w: a GranterFunc has no undecided grants", ErrProgramming)
+}
+
+// completed returns a copy of the grant that names every resource of the request.
+func (g *Grant) completed(request GrantRequest) *Grant {
+	out := *g
+	out.VnfInstanceID, out.VnfLcmOpOccID = request.VnfInstanceID, request.VnfLcmOpOccID
+	for _, list := range request.lists(&out) {
+		granted := slices.Clone(*list.granted)
+		for _, d := range list.asked {
+			if !slices.ContainsFunc(granted, func(i GrantInfo) bool { return i.ResourceDefinitionID == d.ID }) {
+				granted = append(granted, GrantInfo{ResourceDefinitionID: d.ID})
+			}
+		}
+		*list.granted = granted
+	}
+	return &out
+}
+
+// WhenUnreachable says what becomes of an operation while the NFVO does not answer.
+type WhenUnreachable string
+
+// The values of WhenUnreachable. A rejection is never passed over.
+const (
+	UnreachableWait    WhenUnreachable = "wait"    // the operation waits, at most GrantPolicy.Within
+	UnreachableFail    WhenUnreachable = "fail"    // after one minute the operation is rolled back; nothing was changed
+	UnreachableProceed WhenUnreachable = "proceed" // after one minute the operation begins without a grant, with a warning
+)
+
+// GrantPolicy says which operations need a grant of Config.Granter, and how long they wait for it.
+type GrantPolicy struct {
+	// Operations need a grant. Default: all. MODIFY_INFO, retries and rollbacks never ask for one.
+	Operations []LcmOperation
+	// WhenUnreachable is for an NFVO that does not answer. Default UnreachableWait.
+	WhenUnreachable WhenUnreachable
+	// Within is how long an operation waits for its grant, since a process has taken the operation up. Then the operation is rolled back;
+	// nothing was changed. Default one hour.
+	Within time.Duration
+}
+
+// check returns the faults of the policy.
+func (p GrantPolicy) check() error {
+	var faults []error
+	known := []WhenUnreachable{"", UnreachableWait, UnreachableFail, UnreachableProceed}
+	if !slices.Contains(known, p.WhenUnreachable) {
+		faults = append(faults, fmt.Errorf("vnflcm: Config.Grants.WhenUnreachable: %q must be wait, fail or proceed", p.WhenUnreachable))
+	}
+	if p.Within < 0 {
+		faults = append(faults, errors.New("vnflcm: Config.Grants.Within: must not be negative"))
+	}
+	for _, kind := range p.Operations {
+		if kind == OpModifyInfo {
+			faults = append(faults, errors.New("vnflcm: Config.Grants.Operations: MODIFY_INFO has no grant (SOL003 v2.6.1 9.5.2.2)"))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// needsGrant reports whether operations of a kind need a grant.
+func (m *Manager) needsGrant(kind LcmOperation) bool {
+	list := m.cfg.Grants.Operations
+	return m.cfg.Granter != nil && kind != OpModifyInfo && (len(list) == 0 || slices.Contains(list, kind))
 }
 
 // GrantAnswer is an answer of the NFVO to a request for a grant.
@@ -37,149 +125,5 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // Is makes every UnreachableError an ErrNoNFVO.
 func (e *UnreachableError) Is(target error) bool { return target == ErrNoNFVO }
 
-// GrantRequest (SOL003 v2.6.1 9.5.2.2, v3.3.1 9.5.2.2). AdditionalParams are those of the request for the
-// operation that are not secret.
-type GrantRequest struct {
-	VnfInstanceID string `json:"vnfInstanceId"`
-	VnfLcmOpOccID string `json:"vnfLcmOpOccId"`
-	VnfdID        string `json:"vnfdId"`
-	// DstVnfdID is the VNFD after a change of the VNF package (SOL003 v3.3.1).
-	DstVnfdID            string                `json:"dstVnfdId,omitempty"`
-	FlavourID            string                `json:"flavourId,omitempty"`
-	Operation            LcmOperation          `json:"operation"`
-	IsAutomaticInvoked   bool                  `json:"isAutomaticInvocation"`
-	InstantiationLevelID string                `json:"instantiationLevelId,omitempty"` // of a request to instantiate that names one
-	AddResources         []ResourceDefinition  `json:"addResources,omitempty"`
-	TempResources        []ResourceDefinition  `json:"tempResources,omitempty"`
-	RemoveResources      []ResourceDefinition  `json:"removeResources,omitempty"`
-	UpdateResources      []ResourceDefinition  `json:"updateResources,omitempty"`
-	PlacementConstraints []PlacementConstraint `json:"placementConstraints,omitempty"`
-	VimConstraints       []VimConstraint       `json:"vimConstraints,omitempty"`
-	AdditionalParams     Params                `json:"additionalParams,omitzero"`
-	Links                *GrantRequestLinks    `json:"_links,omitempty"`
-}
-
-// GrantRequestLinks are the links of a GrantRequest (SOL003 v2.6.1 9.5.2.2).
-type GrantRequestLinks struct {
-	VnfLcmOpOcc Link `json:"vnfLcmOpOcc"`
-	VnfInstance Link `json:"vnfInstance"`
-}
-
-// Link is a link to a resource (SOL003 v2.6.1 4.4.1.2).
-type Link struct {
-	Href string `json:"href"`
-}
-
-// ResourceDefinition (SOL003 v2.6.1 9.5.3.2).
-type ResourceDefinition struct {
-	ID                 string          `json:"id"`
-	Type               string          `json:"type"` // COMPUTE
-	VduID              string          `json:"vduId,omitempty"`
-	VnfdID             string          `json:"vnfdId,omitempty"` // SOL003 v3.3.1: set if it is not the VnfdID of the request
-	ResourceTemplateID string          `json:"resourceTemplateId,omitempty"`
-	VnfcID             string          `json:"vnfdVnfcId,omitempty"` // no attribute of SOL003: a client does not send it
-	ResourceID         *ResourceHandle `json:"resource,omitempty"`
-}
-
-// PlacementConstraint is an affinity rule of the VNFD for resources of the request (SOL003 v2.6.1 9.5.3).
-type PlacementConstraint struct {
-	AffinityOrAntiAffinity string                  `json:"affinityOrAntiAffinity"` // AFFINITY or ANTI_AFFINITY
-	Scope                  string                  `json:"scope"`                  // NFVI_POP, ZONE, ZONE_GROUP or NFVI_NODE
-	Resource               []ConstraintResourceRef `json:"resource"`               // at least two
-	FallbackBestEffort     bool                    `json:"fallbackBestEffort,omitempty"`
-}
-
-// VimConstraint asks for one VIM connection for all its resources (SOL003 v2.6.1 9.5.3).
-type VimConstraint struct {
-	SameResourceGroup bool                    `json:"sameResourceGroup,omitempty"`
-	Resource          []ConstraintResourceRef `json:"resource"` // at least two
-}
-
-// ConstraintResourceRef names a resource of a constraint (SOL003 v2.6.1 9.5.3).
-type ConstraintResourceRef struct {
-	IDType             string `json:"idType"` // GRANT: the id of a ResourceDefinition; RES_MGMT: the id of a resource on the VIM
-	ResourceID         string `json:"resourceId"`
-	VimConnectionID    string `json:"vimConnectionId,omitempty"`
-	ResourceProviderID string `json:"resourceProviderId,omitempty"`
-}
-
-// Grant (SOL003 v2.6.1 9.5.2.3, v3.3.1 9.5.2.3).
-type Grant struct {
-	ID            string `json:"id"`
-	VnfInstanceID string `json:"vnfInstanceId,omitempty"`
-	VnfLcmOpOccID string `json:"vnfLcmOpOccId,omitempty"`
-	// VimConnectionInfo is read from the map of v3.3.1, and from the list vimConnections of v2.6.1.
-	VimConnectionInfo VimConnections  `json:"vimConnectionInfo,omitempty"`
-	Zones             []ZoneInfo      `json:"zones,omitempty"`
-	ZoneGroups        []ZoneGroupInfo `json:"zoneGroups,omitempty"`
-	AddResources      []GrantInfo     `json:"addResources,omitempty"`
-	TempResources     []GrantInfo     `json:"tempResources,omitempty"`
-	RemoveResources   []GrantInfo     `json:"removeResources,omitempty"`
-	UpdateResources   []GrantInfo     `json:"updateResources,omitempty"`
-	VimAssets         *VimAssets      `json:"vimAssets,omitempty"`
-	// The links that the NFVO decides on; they override those of the request.
-	ExtVirtualLinks        []ExtVirtualLinkData        `json:"extVirtualLinks,omitempty"`
-	ExtManagedVirtualLinks []ExtManagedVirtualLinkData `json:"extManagedVirtualLinks,omitempty"`
-	AdditionalParams       Params                      `json:"additionalParams,omitzero"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (g *Grant) UnmarshalJSON(data []byte) error {
-	type plain Grant
-	both := struct {
-		*plain
-
-		List VimConnections `json:"vimConnections"` // SOL003 v2.6.1
-	}{plain: (*plain)(g)}
-	if err := json.Unmarshal(data, &both); err != nil {
-		return err
-	}
-	if len(g.VimConnectionInfo) == 0 {
-		g.VimConnectionInfo = both.List
-	}
-	return nil
-}
-
-// VimAssets maps identifiers of the VNFD to those of the VIM (SOL003 v2.6.1 9.5.3.5).
-type VimAssets struct {
-	ComputeResourceFlavours []VimComputeResourceFlavour `json:"computeResourceFlavours,omitempty"`
-	SoftwareImages          []VimSoftwareImage          `json:"softwareImages,omitempty"`
-}
-
-// VimComputeResourceFlavour (SOL003 v2.6.1 9.5.3.6).
-type VimComputeResourceFlavour struct {
-	VimConnectionID          string `json:"vimConnectionId,omitempty"`
-	ResourceProviderID       string `json:"resourceProviderId,omitempty"`
-	VnfdVirtualComputeDescID string `json:"vnfdVirtualComputeDescId"`
-	VimFlavourID             string `json:"vimFlavourId"`
-}
-
-// VimSoftwareImage (SOL003 v2.6.1 9.5.3.7).
-type VimSoftwareImage struct {
-	VimConnectionID     string `json:"vimConnectionId,omitempty"`
-	ResourceProviderID  string `json:"resourceProviderId,omitempty"`
-	VnfdSoftwareImageID string `json:"vnfdSoftwareImageId"`
-	VimSoftwareImageID  string `json:"vimSoftwareImageId"`
-}
-
-// ZoneInfo is a zone that the grant names (SOL003 v2.6.1 9.5.3.4).
-type ZoneInfo struct {
-	ID              string `json:"id"`     // in the grant
-	ZoneID          string `json:"zoneId"` // on the VIM
-	VimConnectionID string `json:"vimConnectionId,omitempty"`
-}
-
-// ZoneGroupInfo is a group of zones (SOL003 v2.6.1 9.5.3).
-type ZoneGroupInfo struct {
-	ZoneID []string `json:"zoneId"` // the ids of ZoneInfo
-}
-
-// GrantInfo is the decision about one resource of the request (SOL003 v2.6.1 9.5.3.3).
-type GrantInfo struct {
-	ResourceDefinitionID string `json:"resourceDefinitionId"`
-	ReservationID        string `json:"reservationId,omitempty"`
-	VimConnectionID      string `json:"vimConnectionId,omitempty"`
-	ResourceProviderID   string `json:"resourceProviderId,omitempty"`
-	ZoneID               string `json:"zoneId,omitempty"` // the id of a ZoneInfo
-	ResourceGroupID      string `json:"resourceGroupId,omitempty"`
-}
+// WaitClass makes the NFVO what a wait with this reason waits for.
+func (e *UnreachableError) WaitClass() WaitClass { return WaitGrant }

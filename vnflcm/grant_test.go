@@ -11,10 +11,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-type granter func(ctx context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error)
+type granter = vnflcm.GranterFunc
 
-func (g granter) Grant(ctx context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
-	return g(ctx, request)
+// defined returns the definition of a VNFC in a request for a grant.
+func defined(verb, vdu string, number int) vnflcm.ResourceDefinition {
+	return vnflcm.ResourceDefinition{ID: fmt.Sprintf("%s-%s-%d", verb, vdu, number), Type: "COMPUTE", VduID: vdu, ResourceTemplateID: vdu}
 }
 
 func TestGrantIsJournaledAndReachesDrivers(t *testing.T) {
@@ -38,12 +39,16 @@ func TestGrantIsJournaledAndReachesDrivers(t *testing.T) {
 	x.world.failAt("instantiate_end/init/", nil)
 	x.start() // a new process: the answer comes from the journal
 	x.wait(occ.ID, x.Retry(t.Context(), occ.ID), vnflcm.Completed)
+	// The Manager completes the grant: it names each resource.
+	grant.VnfInstanceID, grant.VnfLcmOpOccID = id, occ.ID
+	grant.AddResources = []vnflcm.GrantInfo{{ResourceDefinitionID: "add-master-0"}, {ResourceDefinitionID: "add-worker-1"}, {ResourceDefinitionID: "add-worker-2"}}
 	if diff := cmp.Diff(grant, got); diff != "" || asked.Load() != 1 || occ.GrantID != "g1" {
 		t.Errorf("asked %d times, grantId %q, the driver saw:\n%s", asked.Load(), occ.GrantID, diff)
 	}
 	want := vnflcm.GrantRequest{VnfInstanceID: id, VnfLcmOpOccID: occ.ID, VnfdID: toyVNFD, FlavourID: "plain", Operation: vnflcm.OpInstantiate,
-		AddResources: []vnflcm.ResourceDefinition{{ID: "add-master-0", Type: "COMPUTE", VduID: "master"},
-			{ID: "add-worker-1", Type: "COMPUTE", VduID: "worker"}, {ID: "add-worker-2", Type: "COMPUTE", VduID: "worker"}}}
+		AddResources: []vnflcm.ResourceDefinition{defined("add", "master", 0), defined("add", "worker", 1), defined("add", "worker", 2)},
+		VimConstraints: []vnflcm.VimConstraint{{Resource: []vnflcm.ConstraintResourceRef{
+			{IDType: "GRANT", ResourceID: "add-master-0"}, {IDType: "GRANT", ResourceID: "add-worker-1"}, {IDType: "GRANT", ResourceID: "add-worker-2"}}}}}
 	if diff := cmp.Diff(want, request); diff != "" {
 		t.Errorf("grant request:\n%s", diff)
 	}

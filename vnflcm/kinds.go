@@ -12,6 +12,7 @@ const (
 	kindHookInitial = "hook-initial"
 	kindSuspect     = "suspect"
 	kindCancel      = "cancel"
+	kindGrantOrder  = "grant-order"
 	kindStep        = "step"
 	kindHistory     = "history"
 	kindChange      = "change"
@@ -45,6 +46,8 @@ func contentOf(kind string) any {
 		return new(suspectRecord)
 	case kindCancel:
 		return new(cancelRequest)
+	case kindGrantOrder:
+		return new(grantOrder)
 	case kindStep:
 		return new(journalEntry)
 	case kindHistory:

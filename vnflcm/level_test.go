@@ -422,7 +422,7 @@ func TestGrantOfScaleToLevel(t *testing.T) {
 	x.watch(func(op *vnflcm.Operation) { zones[op.Phase()] = op.GrantedZones("worker") })
 	opID, err := x.ScaleToLevel(t.Context(), id, toLevels("spare", 1, "workers", 2))
 	x.wait(opID, err, vnflcm.Completed)
-	added := []vnflcm.ResourceDefinition{{ID: "add-worker-0", Type: "COMPUTE", VduID: "worker"}, {ID: "add-worker-1", Type: "COMPUTE", VduID: "worker"}}
+	added := []vnflcm.ResourceDefinition{defined("add", "worker", 0), defined("add", "worker", 1)}
 	if diff := cmp.Diff(added, request.AddResources); diff != "" || request.Operation != vnflcm.OpScaleToLevel || len(request.RemoveResources) > 0 {
 		t.Errorf("%+v\n%s", request, diff)
 	}

@@ -23,7 +23,7 @@ func renewal(t *testing.T, additional string) vnflcm.MaintainVnfRequest {
 // grant.
 func TestMaintain(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Granter = noGranter{} })
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Granter = noGranter })
 	id := x.instantiated("plain")
 	before := x.get(id)
 	x.world.failAt("maintain:cluster/renew/worker-1", errCut)
@@ -63,9 +63,7 @@ func TestMaintain(t *testing.T) {
 }
 
 // noGranter grants only instantiations.
-type noGranter struct{}
-
-func (noGranter) Grant(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+var noGranter granter = func(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 	if request.Operation == vnflcm.OpModifyInfo {
 		return nil, vnflcm.ErrGrantRejected
 	}

@@ -29,6 +29,7 @@ type Config struct {
 
 	VIMs    VIMs    // default: a registry in the Store
 	Granter Granter // default: no grant is needed
+	Grants  GrantPolicy
 	// PublicParams are paths of free-form attributes whose values documents show, in addition to those that drivers
 	// declare (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint,
 	// vnfcInfoModifications[].vnfcConfigurableProperties.log (of requests and of instances).
@@ -112,7 +113,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
 	}
-	if err := errors.Join(checkPublicParams(cfg.PublicParams), cfg.Maintenance.check()); err != nil {
+	if err := errors.Join(checkPublicParams(cfg.PublicParams), cfg.Maintenance.check(), cfg.Grants.check()); err != nil {
 		return nil, err
 	}
 	watcher, _ := cfg.Store.(store.Watcher)
@@ -232,6 +233,7 @@ type operationRecord struct {
 	Undoing bool           `json:"undoing,omitempty"` // rolling back has begun: entries of the forward journal are void
 	Undo    Change         `json:"undo,omitzero"`     // what rolling back removes
 	Grant   *Grant         `json:"grant,omitempty"`
+	Asked   *askedGrant    `json:"asked,omitempty"`  // nil before the request for the grant, and once there is a Grant
 	Done    []string       `json:"done,omitempty"`   // phases
 	Phases  []Performed    `json:"phases,omitempty"` // that are done: part of the history
 	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord

@@ -275,7 +275,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if s.op.Kind == OpInstantiate {
 		faults = append(faults, s.pinVIM(ctx, inst))
 	}
-	s.op.GrantPending = m.cfg.Granter != nil
+	s.op.GrantPending = m.needsGrant(s.op.Kind)
 	rec.Drivers, rec.VIMType, rec.Began.VIM = s.driverNames(), s.op.VIM.VimType, inst.vimConnection()
 	declared := s.checkDeclared(ctx, inst, rec)
 	if s.op.Kind == OpScaleToLevel {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -179,13 +178,8 @@ func (r *run) perform(ctx context.Context, pkg *tosca.Package, inst *instanceRec
 
 // begin asks for the grant and enters PROCESSING.
 func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
-	if r.m.cfg.Granter != nil && r.rec.Occ.Operation != OpModifyInfo {
-		s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
-		if err != nil {
-			return err
-		}
-		r.mask = s.op.mask // errors of the Granter may quote secrets too
-		if err := s.call(ctx, func() error { return r.awaitGrant(ctx, s, inst) }); err != nil {
+	if r.m.needsGrant(r.rec.Occ.Operation) {
+		if err := r.obtainGrant(ctx, pkg, inst); err != nil {
 			return err
 		}
 	}
@@ -194,50 +188,6 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 	}
 	// The result of the write must be known: from here on a cancel no longer leads to ROLLED_BACK.
 	return r.enter(context.WithoutCancel(ctx), Processing)
-}
-
-// awaitGrant asks for the grant, and reports while the answer is awaited.
-func (r *run) awaitGrant(ctx context.Context, s *session, inst *instanceRecord) error {
-	s.op.running = &r.running
-	ctx, end := s.op.watch(ctx, StepInfo{OperationID: s.op.ID, Phase: PhaseBegin})
-	defer end()
-	wait := retry.BeginAs(ctx, retry.Grant, "the grant")
-	defer wait.End()
-	return r.grant(ctx, inst)
-}
-
-func (r *run) grant(ctx context.Context, inst *instanceRecord) error {
-	if r.rec.Grant != nil {
-		return nil
-	}
-	request := GrantRequest{VnfInstanceID: inst.Instance.ID, VnfLcmOpOccID: r.rec.Occ.ID, VnfdID: inst.Instance.VnfdID,
-		FlavourID: inst.Initial.FlavourID, Operation: r.rec.Occ.Operation, IsAutomaticInvoked: r.rec.Occ.IsAutomaticInvocation,
-		AddResources:    definitions("add", 0, r.rec.Planned.Added),
-		UpdateResources: definitions("update", 0, r.rec.Planned.Replaced),
-		RemoveResources: definitions("remove", 0, r.rec.Planned.Removed),
-	}
-	grant, err := r.m.cfg.Granter.Grant(ctx, request)
-	if err != nil {
-		return fmt.Errorf("grant: %w", causeOf(ctx, err))
-	}
-	if grant == nil {
-		return errors.New("grant: the Granter returned neither a grant nor an error")
-	}
-	r.rec.Grant, r.rec.Occ.GrantID = grant, grant.ID
-	return r.save(context.WithoutCancel(ctx))
-}
-
-// definitions describes VNFCs in a request for a grant. Their numbers begin with first.
-func definitions(verb string, first int, vnfcs []VNFC) []ResourceDefinition {
-	var out []ResourceDefinition
-	for i, v := range vnfcs {
-		d := ResourceDefinition{ID: fmt.Sprintf("%s-%s-%d", verb, v.VDU, first+i), Type: "COMPUTE", VduID: v.VDU, VnfcID: v.ID}
-		if v.ResourceID != "" {
-			d.ResourceID = &ResourceHandle{ResourceID: v.ResourceID}
-		}
-		out = append(out, d)
-	}
-	return out
 }
 
 // save stores the operation, together with what each of also adds to the batch.

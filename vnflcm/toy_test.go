@@ -109,6 +109,11 @@ type cloud struct {
 	owned         []string       // what an adoption returns as Adopted.Owned
 }
 
+// FollowsGrants implements vnflcm.GrantFollower.
+func (*cloud) FollowsGrants() []vnflcm.GrantDecision {
+	return []vnflcm.GrantDecision{vnflcm.GrantedZone, vnflcm.GrantedParams}
+}
+
 func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (vnflcm.Change, error) {
 	var change vnflcm.Change
 	switch {

@@ -35,7 +35,7 @@ func TestWindowForYears(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T) {
 		x := newIssued(t, 365*aDay, func(c *vnflcm.Config) {
-			c.Granter = noGranter{}
+			c.Granter = noGranter
 			c.Maintenance = vnflcm.MaintenanceWindow{Days: []time.Weekday{time.Sunday}, From: 2 * time.Hour, To: 3 * time.Hour}
 		})
 		id := x.instantiated("plain")

@@ -118,8 +118,11 @@ func TestProtectedImage(t *testing.T) {
 // granter maps each kind of operation to its grant.
 type granter map[vnflcm.LcmOperation]*vnflcm.Grant
 
-func (g granter) Grant(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
-	return cmp.Or(g[request.Operation], &vnflcm.Grant{}), nil
+// granter returns a Granter with these grants.
+func (g granter) granter() vnflcm.Granter {
+	return vnflcm.GranterFunc(func(_ context.Context, request vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+		return cmp.Or(g[request.Operation], &vnflcm.Grant{}), nil
+	})
 }
 
 // granting returns a grant that names the image for both VDUs.
@@ -135,7 +138,7 @@ func TestImagesOfScaling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newImageLab(t, openstack.VimTypeV2)
-			l.Manager = l.start(func(config *vnflcm.Config) { config.Granter = granter{vnflcm.OpInstantiate: granting("theirs")} })
+			l.Manager = l.start(func(config *vnflcm.Config) { config.Granter = granter{vnflcm.OpInstantiate: granting("theirs")}.granter() })
 			l.must(l.instantiate())
 			l.wantImages(0)
 			vdus := l.stacks[openstack.StackName(l.id)].params["nfv"].(map[string]any)["VDU"].(map[string]any)

@@ -256,7 +256,7 @@ func TestNamedImages(t *testing.T) {
 			t.Parallel()
 			l := newLabOf(t, openstack.VimTypeV2, imagePackage(t, "node.img", "missing.img", "qcow2", "vmdk"))
 			if c.grant != nil {
-				l.Manager = l.start(func(config *vnflcm.Config) { config.Granter = granter{vnflcm.OpInstantiate: c.grant} })
+				l.Manager = l.start(func(config *vnflcm.Config) { config.Granter = granter{vnflcm.OpInstantiate: c.grant}.granter() })
 			}
 			l.must(l.Instantiate(t.Context(), l.id, l.request(c.params)))
 			text := fmt.Sprint(l.stacks[openstack.StackName(l.id)].params["nfv"])

@@ -12,6 +12,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
+// FollowsGrants implements vnflcm.GrantFollower. Of additionalParams the standard user data read nfv.
+func (d *Driver) FollowsGrants() []vnflcm.GrantDecision {
+	return []vnflcm.GrantDecision{vnflcm.GrantedZone, vnflcm.GrantedFlavour, vnflcm.GrantedImage, vnflcm.GrantedParams}
+}
+
 // Plan implements vnflcm.InfraDriver. It checks the package and the request, and logs in to the VIM. For operations other
 // than an instantiation it also reads the stack. For a termination it only checks the VIM's entry. If the VIM of an
 // instantiation cannot be asked, Plan reports the faults of the request together with that error.

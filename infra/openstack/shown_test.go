@@ -115,7 +115,7 @@ func TestGrantFillsIn(t *testing.T) {
 	l := newLab(t, openstack.VimTypeV2)
 	driver := openstack.New(l.cfg)
 	t.Cleanup(driver.Close)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32), Packages: packages, Granter: nfvo{},
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{1}, 32), Packages: packages, Granter: vnflcm.GranterFunc(nfvo{}.grant),
 		Infra: map[string]vnflcm.InfraDriver{l.kind: driver}, Mgmt: map[string]vnflcm.MgmtDriver{"mgmt-drivers-kubernetes": &idle{}}})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestGrantFillsIn(t *testing.T) {
 
 type nfvo struct{}
 
-func (nfvo) Grant(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+func (nfvo) grant(context.Context, vnflcm.GrantRequest) (*vnflcm.Grant, error) {
 	return &vnflcm.Grant{ID: "g", VimAssets: &vnflcm.VimAssets{
 		ComputeResourceFlavours: []vnflcm.VimComputeResourceFlavour{{VnfdVirtualComputeDescID: "workerNode", VimFlavourID: "granted"}},
 		SoftwareImages:          []vnflcm.VimSoftwareImage{{VnfdSoftwareImageID: "workerNode", VimSoftwareImageID: "granted-image"}}},

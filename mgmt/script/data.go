@@ -64,6 +64,11 @@ func request(op *vnflcm.Operation) any {
 	return struct{}{}
 }
 
+// FollowsGrants implements vnflcm.GrantFollower: scripts get the whole grant.
+func (*Driver) FollowsGrants() []vnflcm.GrantDecision {
+	return []vnflcm.GrantDecision{vnflcm.GrantedParams, vnflcm.GrantedFlavour, vnflcm.GrantedImage}
+}
+
 // grantRequest is the part of a grant request that scripts read (SOL003 v3.3.1 9.5.2.2), with the names that Tacker
 // fills in.
 type grantRequest struct {

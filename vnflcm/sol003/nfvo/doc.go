@@ -12,6 +12,8 @@
 //	}
 //	defer orchestrator.Close()
 //
+// The Client is the Granter of a Manager (vnflcm.Config). docs/grants.md says what the Manager does with the answers.
+//
 // A Client identifies itself by access tokens of OAuth 2.0 (client credentials), by a client certificate (Config.TLS), or by both. It
 // keeps a token until shortly before the token expires, and repeats a request once with another token if the NFVO answers 401. It verifies
 // certificates, sends requests to one server only, follows no redirects, and bounds every answer. Errors and logs have no secrets.

@@ -16,6 +16,8 @@ import (
 // grantVersions are the versions of the API for granting.
 var grantVersions = map[SOL003]string{V261: "1.2.0", V331: "1.4.0"}
 
+var _ vnflcm.Granter = (*Client)(nil)
+
 // Ask sends a request for a grant (SOL003 v2.6.1 9.4.2.3.1). It is a method of vnflcm.Granter.
 func (c *Client) Ask(ctx context.Context, request vnflcm.GrantRequest) (vnflcm.GrantAnswer, error) {
 	body, err := c.grantBody(request)
