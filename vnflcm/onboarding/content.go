@@ -11,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/internal/packagefolder"
 )
 
 // Folders below that of the Repository.
@@ -29,7 +29,7 @@ type received struct {
 }
 
 func (r *Repository) uploadPath(attempt string) string {
-	return filepath.Join(r.dir, uploadsFolder, attempt)
+	return r.folder.Path(filepath.Join(uploadsFolder, attempt))
 }
 
 // contentName returns where the content of an attempt is below the folder.
@@ -37,130 +37,46 @@ func contentName(attempt, sum string) string {
 	return filepath.Join(contentFolder, sum[:2], sum+"-"+attempt)
 }
 
-// checkFreeEvery is how many bytes are written between two looks at the free bytes of the disk.
-const checkFreeEvery = 64 << 20
-
 // store writes content into the file of an attempt, and to the disk.
 func (r *Repository) store(ctx context.Context, attempt string, content io.Reader, size int64) (got received, err error) {
 	if size > r.MaxSize {
-		return got, r.tooLarge()
+		return got, r.folder.TooLarge()
 	}
-	if err := r.checkFree(max(size, 0)); err != nil {
+	if err := r.folder.CheckFree(max(size, 0)); err != nil {
 		return got, err
 	}
 	f, err := os.OpenFile(r.uploadPath(attempt), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return got, hidePath(err)
+		return got, packagefolder.HidePath(err)
 	}
-	got, err = r.copy(ctx, f, content)
+	sum := sha256.New()
+	got.size, err = r.folder.Copy(ctx, io.MultiWriter(f, sum), 0, content)
+	got.sum = hex.EncodeToString(sum.Sum(nil))
 	if err == nil && size >= 0 && got.size != size {
 		err = fmt.Errorf("%w: the content has %d bytes, %d were announced", io.ErrUnexpectedEOF, got.size, size)
 	}
 	if err == nil {
-		err = noSpace(f.Sync())
+		err = packagefolder.NoSpace(f.Sync())
 	}
-	if err = errors.Join(err, noSpace(f.Close())); err != nil {
+	if err = errors.Join(err, packagefolder.NoSpace(f.Close())); err != nil {
 		r.removeAttempt(attempt, "")
 	}
 	return got, err
 }
 
-// copy copies content to a file.
-func (r *Repository) copy(ctx context.Context, to *os.File, content io.Reader) (got received, err error) {
-	sum, buffer := sha256.New(), make([]byte, 256<<10)
-	for unchecked := int64(0); ; {
-		if ctx.Err() != nil {
-			return got, context.Cause(ctx)
-		}
-		n, err := content.Read(buffer)
-		if got.size += int64(n); got.size > r.MaxSize {
-			return got, r.tooLarge()
-		}
-		_, _ = sum.Write(buffer[:n]) // never fails
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return got, noSpace(err)
-		}
-		if unchecked += int64(n); unchecked >= checkFreeEvery {
-			unchecked = 0
-			if err := r.checkFree(0); err != nil {
-				return got, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			got.sum = hex.EncodeToString(sum.Sum(nil))
-			return got, nil
-		}
-		if err != nil {
-			return got, fmt.Errorf("reading the content after %d bytes: %w", got.size, err)
-		}
-	}
-}
-
-func (r *Repository) tooLarge() error {
-	return fmt.Errorf("%w: %w: at most %d bytes are accepted", vnflcm.ErrInvalidRequest, ErrTooLarge, r.MaxSize)
-}
-
-// checkFree returns ErrNoSpace if fewer bytes than MinFree would be free beside so many new ones.
-func (r *Repository) checkFree(size int64) error {
-	free, known := freeBytes(r.dir)
-	if known && free-size < r.MinFree {
-		return fmt.Errorf("%w: %d bytes are free, of which %d stay free", ErrNoSpace, free, r.MinFree)
-	}
-	return nil
-}
-
-// noSpace returns an error of a file as ErrNoSpace if the disk is full, and without the path.
-func noSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w", ErrNoSpace, hidePath(err))
-	}
-	return hidePath(err)
-}
-
-// hidePath returns the error of a file without its path, because clients see it.
-func hidePath(err error) error {
-	if fault, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("the file of the content: %s: %w", fault.Op, fault.Err)
-	}
-	if fault, ok := errors.AsType[*os.LinkError](err); ok {
-		return fmt.Errorf("the file of the content: %s: %w", fault.Op, fault.Err)
-	}
-	return err
-}
-
 // place moves the file of an attempt to its name for good, and returns that name below the folder.
 func (r *Repository) place(attempt, sum string) (string, error) {
 	name := contentName(attempt, sum)
-	path := filepath.Join(r.dir, name)
+	path := r.folder.Path(name)
 	if _, err := os.Stat(path); err == nil { // moved before a conflict
 		return name, nil
 	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", noSpace(err)
-	}
-	if err := os.Rename(r.uploadPath(attempt), path); err != nil {
-		return "", noSpace(err)
-	}
-	return name, errors.Join(noSpace(syncFolder(folder)), noSpace(syncFolder(filepath.Dir(folder))))
-}
-
-// syncFolder writes the names in a folder to the disk.
-func syncFolder(name string) error {
-	f, err := os.Open(name) //nolint:gosec // a folder of the Repository
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) { // a file system that cannot
-		err = nil
-	}
-	return errors.Join(err, f.Close())
+	return name, r.folder.Place(filepath.Join(uploadsFolder, attempt), name)
 }
 
 // has reports whether the file of content has the content: a damaged file is replaced by that of another upload. It reads the file.
 func (r *Repository) has(ctx context.Context, c contentRecord, sum string) bool {
-	f, err := os.Open(filepath.Join(r.dir, c.File))
+	f, err := os.Open(r.folder.Path(c.File))
 	if err != nil {
 		return false
 	}
@@ -193,7 +109,7 @@ func (r *Repository) removeAttempt(attempt, sum string) {
 	}
 	_ = os.Remove(r.uploadPath(attempt)) // sweep removes what stays
 	if sum != "" {
-		_ = os.Remove(filepath.Join(r.dir, contentName(attempt, sum)))
+		_ = os.Remove(r.folder.Path(contentName(attempt, sum)))
 	}
 }
 
@@ -202,7 +118,7 @@ func (r *Repository) removeFile(ctx context.Context, name string) {
 	if name == "" {
 		return
 	}
-	if err := os.Remove(filepath.Join(r.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(r.folder.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Logger.WarnContext(ctx, "a file that no VNF package has cannot be removed now", "error", err)
 	}
 }
@@ -214,7 +130,7 @@ func (r *Repository) contentPath(ctx context.Context, p *entry) (string, error) 
 	if err == nil && d.Version == 0 {
 		err = fmt.Errorf("the content of package %s: %w", p.id, vnflcm.ErrNotFound)
 	}
-	return filepath.Join(r.dir, c.File), err
+	return r.folder.Path(c.File), err
 }
 
 // Content is the content of a package as it was uploaded. The caller closes it.
@@ -237,7 +153,7 @@ func (r *Repository) Content(ctx context.Context, tenant, id string) (*Content, 
 	f, err := os.Open(path) //nolint:gosec // a file of the Repository
 	if err != nil {
 		r.Logger.WarnContext(ctx, "the content of a VNF package cannot be read", "package", id, "error", err)
-		return nil, hidePath(err)
+		return nil, packagefolder.HidePath(err)
 	}
 	return &Content{ReadSeekCloser: f, Size: p.Size, Checksum: *p.Info.Checksum}, nil
 }

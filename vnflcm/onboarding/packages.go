@@ -9,6 +9,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/internal/packagefolder"
 )
 
 // Package opens an ONBOARDED package that the tenant may use, for its VNFD, manifest and files. The caller closes it. ErrState: the package
@@ -38,7 +39,7 @@ func (r *Repository) open(ctx context.Context, p *entry, digest string) (*tosca.
 			return nil, gone
 		}
 		r.Logger.WarnContext(ctx, "the content of a VNF package cannot be read", "package", p.id, "error", err)
-		err = hidePath(err)
+		err = packagefolder.HidePath(err)
 	}
 	return pkg, err
 }

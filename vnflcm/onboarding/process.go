@@ -13,6 +13,7 @@ import (
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/tosca/problem"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/internal/packagefolder"
 )
 
 // process checks the content of a package, which is then ONBOARDED or ERROR. If ctx ends before, another process does it.
@@ -109,7 +110,7 @@ func rejection(err error) FailureDetails {
 	case errors.Is(err, errPanic):
 		return FailureDetails{Title: "The package cannot be checked.", Status: http.StatusInternalServerError, Detail: errPanic.Error()}
 	case !is:
-		return FailureDetails{Title: "The content cannot be read.", Status: http.StatusInternalServerError, Detail: hidePath(err).Error()}
+		return FailureDetails{Title: "The content cannot be read.", Status: http.StatusInternalServerError, Detail: packagefolder.HidePath(err).Error()}
 	}
 	refused := slices.DeleteFunc(slices.Clone(faults), func(p problem.Problem) bool { return p.Severity != problem.Error })
 	detail := fmt.Sprintf("The package has %d errors and %d warnings. The first error: %s", len(refused), len(faults)-len(refused), refused[0])

@@ -20,7 +20,7 @@ const (
 	vnfdsIn    = "vnf-package-vnfd"    // vnfdRecord, by vnfdKey: the ONBOARDED package of a tenant with a VNFD
 	ownersIn   = "vnf-package-owner"   // ownerRecord, by ownerKey
 	worksIn    = "vnf-package-work"    // workRecord, by package: packages that are UPLOADING or PROCESSING
-	foldersIn  = "vnf-package-folder"  // folderRecord
+	foldersIn  = "vnf-package-folder"  // the mark of the folder
 )
 
 // packageRecord is the stored form of a package.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/internal/packagefolder"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 )
 
@@ -51,16 +52,16 @@ var (
 	// ErrShared: a tenant may use a shared package and not change it.
 	ErrShared = errors.New("the package is shared: only requests without a tenant change it")
 	// ErrTooLarge: the content is larger than Options.MaxSize. It comes with vnflcm.ErrInvalidRequest.
-	ErrTooLarge = errors.New("the content is too large")
+	ErrTooLarge = packagefolder.ErrTooLarge
 	// ErrNoSpace: the disk has no room for the content. A later upload may succeed.
-	ErrNoSpace = errors.New("the disk has no room for the content")
+	ErrNoSpace = packagefolder.ErrNoSpace
 )
 
 // Repository keeps onboarded packages. It is the Packages of one Manager, whose Store has its records: its methods work once vnflcm.New has
 // returned. It is safe for concurrent use.
 type Repository struct {
 	Options
-	dir     string
+	folder  packagefolder.Folder
 	cache   *tosca.Cache
 	manager atomic.Pointer[vnflcm.Manager] // nil before Attach
 
@@ -92,14 +93,14 @@ func New(dir string, o Options) (*Repository, error) {
 			return nil, fmt.Errorf("onboarding: %w", err)
 		}
 	}
-	return &Repository{Options: o, dir: dir, cache: tosca.NewCache(openPackages, o.Check...), due: map[string]bool{}, working: map[string]bool{},
+	return &Repository{Options: o, folder: packagefolder.Folder{Dir: dir, MaxSize: o.MaxSize, MinFree: o.MinFree}, cache: tosca.NewCache(openPackages, o.Check...), due: map[string]bool{}, working: map[string]bool{},
 		changed: make(chan struct{}, 1)}, nil
 }
 
 // Attach implements vnflcm.RecordedPackages. A folder belongs to one Store: Attach refuses the folder of another one, and one without the
 // mark of this Store, which may be a mount point without its file system.
 func (r *Repository) Attach(ctx context.Context, m *vnflcm.Manager) error {
-	if err := r.checkFolder(ctx, m); err != nil {
+	if err := r.folder.Claim(ctx, m.Documents(foldersIn), contentFolder); err != nil {
 		return fmt.Errorf("onboarding: %w", err)
 	}
 	r.manager.Store(m)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package onboarding
+package packagefolder
 
 // freeBytes is not known on this system.
 func freeBytes(string) (free int64, known bool) { return 0, false }
