@@ -34,7 +34,7 @@ const (
 	ErrPrecondition   Code = "precondition"          // no: the instance has changed since the caller read it
 	ErrStore          Code = "store"                 // yes, later: the Store has failed
 	ErrProcessEnded   Code = "process-ended"         // yes, once the reason is mended: the operation ended its process again and again
-	ErrBusy           Code = "busy"                  // yes, later: too many lists are read, or VIMs checked, at once
+	ErrBusy           Code = "busy"                  // yes, later: too many lists are read, or VIMs checked, at once, or the VNF package is being downloaded
 )
 
 // CommandFailure is found, by errors.As, in the error of a command on a host, whichever package ran it.
@@ -72,7 +72,7 @@ type StepFailure struct {
 //	409 ErrConflict, ErrState, ErrPackageChanged
 //	412 ErrPrecondition
 //	422 ErrInvalidRequest, ErrNoPackage (SOL003 v2.6.1 5.4.2.3.1)
-//	503 ErrStore, ErrShutdown, ErrLeased, ErrBusy: the same request may succeed later
+//	503 ErrStore, ErrShutdown, ErrLeased, ErrBusy, ErrNoNFVO: the same request may succeed later
 //	500 all others
 //
 // Of several codes, the first one of this list counts. Problem returns nil for a nil error.
@@ -100,7 +100,7 @@ var statuses = []struct {
 	{ErrPrecondition, http.StatusPreconditionFailed}, {ErrConflict, http.StatusConflict}, {ErrState, http.StatusConflict}, {ErrPackageChanged, http.StatusConflict},
 	{ErrInvalidRequest, http.StatusUnprocessableEntity}, {ErrNoPackage, http.StatusUnprocessableEntity},
 	{ErrStore, http.StatusServiceUnavailable}, {ErrShutdown, http.StatusServiceUnavailable}, {ErrLeased, http.StatusServiceUnavailable},
-	{ErrBusy, http.StatusServiceUnavailable},
+	{ErrBusy, http.StatusServiceUnavailable}, {ErrNoNFVO, http.StatusServiceUnavailable},
 }
 
 func (p *ProblemDetails) Error() string { return p.Detail }
@@ -138,6 +138,8 @@ func collectProblem(err error, p *ProblemDetails) {
 		return
 	case *ParamError:
 		p.Codes = append(p.Codes, ErrInvalidRequest)
+	case *UnreachableError:
+		p.Codes = append(p.Codes, ErrNoNFVO)
 	case *StepError:
 		p.Steps = append(p.Steps, stepFailures(e)...)
 	case Code:
