@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -92,6 +93,9 @@ func (n *NFVO) HandleFunc(pattern string, handler http.HandlerFunc) {
 	})
 }
 
+// Close ends the NFVO.
+func (n *NFVO) Close() { n.server.Close() }
+
 // URL is the root of the APIs.
 func (n *NFVO) URL() string { return n.server.URL }
 
@@ -157,4 +161,9 @@ func answer(w http.ResponseWriter, status int, media string, document any) {
 // problem writes ProblemDetails.
 func problem(w http.ResponseWriter, status int, title, detail string) {
 	answer(w, status, "application/problem+json", map[string]any{"title": title, "status": status, "detail": detail})
+}
+
+// Authority is the certificate in PEM that clients in other processes trust.
+func (n *NFVO) Authority() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: n.server.Certificate().Raw})
 }
