@@ -11,7 +11,7 @@
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003]; to clients with OAuth 2.0 tokens:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/bearer]; to clients with tokens of OpenStack:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/keystone]; with subscriptions and notifications:
-//     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify]. Ask that NFVO for grants:
+//     [github.com/vnfkit/vnfkit/vnflcm/sol003/notify]. Ask that NFVO for grants and VNF packages:
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/nfvo]. Decide which addresses of requests it connects to:
 //     [github.com/vnfkit/vnfkit/vnflcm/outbound].
 //   - Let clients upload VNF packages while it runs: [github.com/vnfkit/vnfkit/vnflcm/onboarding].

@@ -29,6 +29,7 @@ var placeholders = map[string]string{
 	"node":         "mgmt.Node",
 	"op":           "*vnflcm.Operation",
 	"operationID":  "string",
+	"orchestrator": "*nfvo.Client",
 	"password":     "vnflcm.Secret",
 	"pkg":          "*tosca.Package",
 	"pool":         "*sshexec.Pool",

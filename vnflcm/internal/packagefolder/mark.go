@@ -71,6 +71,6 @@ func (f Folder) mark(contents string) (string, error) {
 	if len(entries) > 0 {
 		return "", fmt.Errorf("%s has the packages of another Store", f.Dir)
 	}
-	name, err := os.ReadFile(path)
+	name, err := os.ReadFile(path) //nolint:gosec // a file of the packages
 	return string(name), errors.Join(err, syncFolder(f.Dir))
 }
