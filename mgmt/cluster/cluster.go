@@ -141,7 +141,7 @@ func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) 
 			return errors.Join(append(errs, err)...)
 		}
 		err = do(silent(ctx), s)
-		if err == nil || !helpsElsewhere(err) || ctx.Err() != nil {
+		if err == nil || !helpsElsewhere(err) && !(kept && refused(err)) || ctx.Err() != nil {
 			return err
 		}
 		c.drop(s)
@@ -164,11 +164,15 @@ func (c *Cluster[R]) poll(ctx context.Context, what string, try func(context.Con
 			return err
 		}
 		err = try(silent(ctx), s)
-		if helpsElsewhere(err) && ctx.Err() == nil {
+		again := kept && refused(err)
+		if (again || helpsElsewhere(err)) && ctx.Err() == nil {
 			c.drop(s)
 			if !kept {
 				c.last.Add(1)
 			}
+		}
+		if again {
+			return errors.New(err.Error()) // not permanent
 		}
 		return err
 	})

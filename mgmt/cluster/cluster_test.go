@@ -86,6 +86,31 @@ func TestAnswerBreaksOff(t *testing.T) {
 	}
 }
 
+// TestForbiddenMeanwhile: an API server that has just started again forbids everything until it has read the roles.
+func TestForbiddenMeanwhile(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	k := cluster.New([]hostileControlPlane{newHostileControlPlane(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if n := requests.Add(1); n == 2 || n == 4 {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"},"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.1"}],`+
+			`"conditions":[{"type":"Ready","status":"True"}]}}]}`)
+	})})
+	t.Cleanup(k.Close)
+	for range 2 {
+		if nodes, err := k.Nodes(t.Context()); err != nil || len(nodes) != 1 {
+			t.Errorf("%v, %v", nodes, err)
+		}
+	}
+	if err := k.WaitKubelet(t.Context(), netip.MustParseAddr("10.0.0.1"), func(string) bool { return true }, func(string) {}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMadeAnew: a cluster on the same machine is another one; nothing is remembered of the first.
 func TestMadeAnew(t *testing.T) {
 	t.Parallel()

@@ -66,6 +66,10 @@ func helpsElsewhere(err error) bool {
 	return request || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, kubeaccess.ErrUnreachable)
 }
 
+// refused reports whether an API server forbids a request. One that has just started forbids everything until it has read the roles. A session
+// that was kept can reach it before it is ready; a new session cannot.
+func refused(err error) bool { return statusCode(err) == http.StatusForbidden }
+
 // mayPass reports whether a retry can help.
 func mayPass(err error) bool {
 	_, permanent := errors.AsType[permanentError](err)
