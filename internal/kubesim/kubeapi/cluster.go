@@ -29,6 +29,8 @@ type Cluster struct {
 	Revision  int                        `json:"revision"`            // of etcd
 	Addresses int                        `json:"addresses,omitempty"` // how many Services and ports of theirs have been given
 
+	Deprecated []string `json:"deprecated,omitempty"` // lines of the metric of deprecated versions that were requested
+
 	Host Host `json:"-"`
 
 	history history

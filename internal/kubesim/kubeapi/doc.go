@@ -2,7 +2,7 @@
 // drivers, Helm and client-go's dynamic client need them: discovery, lists and watches by selectors, optimistic locking, merge
 // and strategic merge patches, server-side apply with owners of fields, scale, finalizers, owners and their garbage
 // collection, namespaces, custom kinds, dry runs, nodes, pods and their eviction, disruption budgets, service accounts and
-// their tokens.
+// their tokens, and the metric of deprecated versions.
 //
 // A Cluster lives on machines, of which its Host tells it; a Standalone needs none.
 //

@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"cmp"
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,7 +41,30 @@ var builtin = slices.Concat(
 	kindsOf("resource.k8s.io", "v1", "DeviceClass ResourceSlice", "ResourceClaim ResourceClaimTemplate"),
 	kindsOf("scheduling.k8s.io", "v1", "PriorityClass", ""),
 	kindsOf("storage.k8s.io", "v1", "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass", "CSIStorageCapacity"),
+	kindsOf("storage.k8s.io", "v1beta1", "VolumeAttributesClass", ""),
 )
+
+// removedRelease are the releases that do not serve a version of a built-in kind any more, by apiVersion (APILifecycleRemoved in k8s.io/api).
+var removedRelease = map[string]string{"storage.k8s.io/v1beta1": "1.37"}
+
+// noteDeprecated counts a request for a version that a release removes.
+func (q *request) noteDeprecated() {
+	k := q.path.kind
+	release := removedRelease[k.apiVersion()]
+	if release == "" {
+		return
+	}
+	line := fmt.Sprintf("apiserver_requested_deprecated_apis{group=%q,removed_release=%q,resource=%q,subresource=%q,version=%q} 1\n", k.Group, release, k.Plural, q.path.sub, k.Version)
+	if !slices.Contains(q.c.Deprecated, line) {
+		q.c.Deprecated = append(q.c.Deprecated, line)
+	}
+}
+
+// metrics returns the metric of deprecated versions. Other metrics are not simulated.
+func (c *Cluster) metrics() string {
+	return "# HELP apiserver_requested_deprecated_apis [STABLE] Gauge of deprecated APIs that have been requested\n" +
+		"# TYPE apiserver_requested_deprecated_apis gauge\n" + strings.Join(c.Deprecated, "")
+}
 
 // kindsOf returns the kinds of a version, of which some are of the cluster and some of its namespaces.
 func kindsOf(group, version, cluster, namespaced string) (out []Kind) {

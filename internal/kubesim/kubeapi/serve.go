@@ -109,6 +109,9 @@ func (q *request) answer() (any, error) {
 	if err := q.authorize(user); err != nil {
 		return nil, err
 	}
+	if q.http.URL.Path == "/metrics" {
+		return q.c.metrics(), nil
+	}
 	if out, err := q.proxied(); out != nil || err != nil {
 		return out, err
 	}
@@ -125,6 +128,7 @@ func (q *request) answer() (any, error) {
 	if notAcceptable != nil && q.path.sub != "log" {
 		return nil, notAcceptable
 	}
+	q.noteDeprecated()
 	if err := errors.Join(q.checkQuery(), q.c.RunControllers()); err != nil {
 		return nil, err
 	}
