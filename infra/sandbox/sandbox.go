@@ -58,7 +58,8 @@ type Config struct {
 	// PublicImages are what Docker finds in the public registry, such as "registry:latest". Default: the public
 	// registry cannot be reached.
 	PublicImages []string
-	// Missing are packages that no source of packages offers, such as "docker.io".
+	// Missing are packages that no source of packages offers, such as "docker.io", and images that registry.k8s.io does not have, such as
+	// "registry.k8s.io/kube-proxy:v1.36.3".
 	Missing []string
 	// Ansible are the Ansible servers that there are beside the machines.
 	Ansible []AnsibleServer

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/containerd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/docker"
@@ -20,16 +21,33 @@ type Registry = pull.Registry
 var runtimePrograms = map[string]func(context.Context, *call) error{
 	"containerd": alone(containerd.Run),
 	"crictl": func(ctx context.Context, c *call) error {
-		return containerd.Crictl(ctx, c.Call, c.network(), c.running("containerd"))
+		return containerd.Crictl(ctx, c.Call, c.network(), store{c}, c.running("containerd"))
 	},
-	"ctr":    func(ctx context.Context, c *call) error { return containerd.Ctr(ctx, c.Call, c.network()) },
+	"ctr":    func(ctx context.Context, c *call) error { return containerd.Ctr(ctx, c.Call, c.network(), store{c}) },
 	"docker": func(ctx context.Context, c *call) error { return c.dockerClient().Run(ctx) },
 	"helm":   alone(helm.Run),
 }
 
+// store has the images of the machine of a call.
+type store struct{ c *call }
+
+func (s store) Images() (names []string) {
+	_ = s.c.on(func(m *machine) error { names = slices.Clone(m.Images); return nil })
+	return names
+}
+
+func (s store) AddImage(name string) {
+	_ = s.c.on(func(m *machine) error {
+		if !slices.Contains(m.Images, name) {
+			m.Images = append(m.Images, name)
+		}
+		return nil
+	})
+}
+
 // network is where the machine finds registries.
 func (c *call) network() pull.Network {
-	return pull.Network{Registries: c.w.registries, Now: c.w.nowFunc, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return pull.Network{Registries: c.w.registries, Missing: c.w.missing, Now: c.w.nowFunc, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		at, err := netip.ParseAddrPort(addr)
 		if err != nil {
 			return nil, err

@@ -124,7 +124,9 @@ func (c *call) startKubelet(m *machine) error {
 			return err
 		}
 	}
-	m.Services["kubelet"], m.Kubelet = true, m.Packages["kubelet"]
+	m.Kubelet = m.Packages["kubelet"]
+	flags, _ := afero.ReadFile(c.FS, kubeadm.KubeletFlags)
+	m.Services["kubelet"] = kubeadm.CheckFlags(string(flags), m.Kubelet) == nil // systemd starts it, and it ends
 	return nil
 }
 

@@ -31,7 +31,7 @@ type World struct {
 	services     []string                 // of the Options
 	registries   []Registry
 	publicImages []string
-	missing      []string   // packages
+	missing      []string   // packages, and images of Kubernetes
 	making       sync.Mutex // directories of registries
 	passwords    sync.Map   // those that were right, hashed with what they were compared to
 	contents     sync.Map   // of registries, by the id of the container
@@ -56,7 +56,7 @@ type Options struct {
 
 	Registries   []Registry // private registries that machines reach
 	PublicImages []string   // what Docker's public registry has, such as "registry:latest"; none: it cannot be reached
-	Missing      []string   // packages that no source offers
+	Missing      []string   // packages that no source offers, and images that the registry of the Kubernetes project lacks
 
 	Packages map[string]Package // packages that the sources offer beside those of versions
 	Services []string           // units that every machine has without a package
@@ -117,6 +117,7 @@ type machine struct {
 	Node        string            `json:"node,omitempty"`
 	Kubelet     string            `json:"kubelet,omitempty"` // version of the kubelet that runs
 	Mounts      map[string]string `json:"mounts,omitempty"`  // volumes by where they are mounted
+	Images      []string          `json:"images,omitempty"`  // names of images that containerd has pulled
 	Exports     []string          `json:"exports,omitempty"` // what NFS exports, and to whom
 }
 

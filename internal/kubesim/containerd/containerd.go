@@ -1,6 +1,6 @@
 // Package containerd simulates the programs of containerd 1.6 that drivers call, and the files that it reads: config.toml, as far as it
 // says where the registries are described, and hosts.toml. It refuses other commands, and files that containerd does not start with. It
-// does not know images and containers: a pull ends when the registry has answered for the manifest.
+// does not know containers, and of images only their names: a pull ends when the registry has answered for the manifest.
 package containerd
 
 import (
@@ -155,8 +155,14 @@ func fetch(ctx context.Context, p *program.Call, n pull.Network, name, creds str
 	return got, err
 }
 
+// Store has the names of the images of a machine.
+type Store interface {
+	Images() []string
+	AddImage(name string)
+}
+
 // Crictl asks containerd to pull.
-func Crictl(ctx context.Context, p *program.Call, n pull.Network, runs bool) error {
+func Crictl(ctx context.Context, p *program.Call, n pull.Network, images Store, runs bool) error {
 	var endpoint string
 	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) { f.StringVarP(&endpoint, "runtime-endpoint", "r", "", "") })
 	if err != nil {
@@ -183,16 +189,19 @@ func Crictl(ctx context.Context, p *program.Call, n pull.Network, runs bool) err
 	if err != nil {
 		return fmt.Errorf("FATA[0000] pulling image: %w", err)
 	}
+	images.AddImage(args[1])
 	p.Printf("Image is up to date for %s\n", got.ID)
 	return nil
 }
 
-// Ctr pulls without what containerd is configured to do.
-func Ctr(ctx context.Context, p *program.Call, n pull.Network) error {
+// Ctr lists images, and pulls without what containerd is configured to do.
+func Ctr(ctx context.Context, p *program.Call, n pull.Network, images Store) error {
 	var namespace, dir string
+	var quiet bool
 	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) {
 		f.StringVarP(&namespace, "namespace", "n", "default", "")
 		f.StringVar(&dir, "hosts-dir", "", "")
+		f.BoolVarP(&quiet, "quiet", "q", false, "")
 	})
 	if err != nil {
 		return err
@@ -200,9 +209,17 @@ func Ctr(ctx context.Context, p *program.Call, n pull.Network) error {
 	if err := p.Root(); err != nil {
 		return err
 	}
+	if namespace == "k8s.io" && quiet && slices.Equal(args, []string{"images", "list"}) {
+		for _, name := range images.Images() {
+			p.Printf("%s\n", name)
+		}
+		return nil
+	}
 	if namespace != "k8s.io" || len(args) != 3 || args[0] != "images" || args[1] != "pull" {
 		return fmt.Errorf("kubesim: ctr %q is not simulated", p.Args)
 	}
-	_, err = fetch(ctx, p, n, args[2], "", []string{dir})
+	if _, err = fetch(ctx, p, n, args[2], "", []string{dir}); err == nil {
+		images.AddImage(args[2])
+	}
 	return err
 }

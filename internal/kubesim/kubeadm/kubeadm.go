@@ -78,9 +78,8 @@ func Run(ctx context.Context, p *program.Call, w World) error {
 	if len(c.Args) > 0 && c.Args[0] == "version" {
 		return c.w.On(func(m Machine) error { c.Printf("v%s\n", m.Kubeadm); return nil })
 	}
-	if words := []string{"config", "images", "list", "--kubernetes-version"}; len(c.Args) == 5 && slices.Equal(c.Args[:4], words) {
-		c.listImages(c.Args[4])
-		return nil
+	if words := []string{"config", "images", "list"}; len(c.Args) == 5 && slices.Equal(c.Args[:3], words) {
+		return c.listImages(c.Args[3], c.Args[4])
 	}
 	if err := c.Root(); err != nil {
 		return err
@@ -89,7 +88,7 @@ func Run(ctx context.Context, p *program.Call, w World) error {
 		words string
 		run   func(context.Context, []string) error
 	}{
-		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", func(_ context.Context, args []string) error { return kubeadmconf.Validate(c.Call, args) }}, {"reset", c.reset},
+		{"init phase upload-certs", c.uploadCerts}, {"init", c.init}, {"join", c.join}, {"config validate", func(_ context.Context, args []string) error { return c.validate(args) }}, {"reset", c.reset},
 		{"kubeconfig user", func(_ context.Context, args []string) error { return c.kubeconfigOf(args) }},
 		{"certs renew all", func(_ context.Context, args []string) error { return c.renewCertificates(args) }},
 		{"upgrade apply", c.upgradeApply}, {"upgrade node", c.upgradeNode},
@@ -243,6 +242,9 @@ func (c *call) writeFiles(cl *Cluster, m Machine, node string, controlPlane bool
 		if err := c.Write(directory+name, content, 0o600); err != nil {
 			return err
 		}
+	}
+	if err := c.Write(KubeletFlags, "KUBELET_KUBEADM_ARGS=\"--node-ip="+m.Address.String()+"\"\n", 0o644); err != nil {
+		return err
 	}
 	return c.writeKubeletFile(cl, node)
 }

@@ -50,6 +50,9 @@ func (c *call) upgradeApply(ctx context.Context, args []string) error {
 	if err := c.admin(func(cl *Cluster, m Machine) error { return c.mayApply(cl, m, version) }); err != nil || o.dryRun {
 		return err
 	}
+	if err := c.admin(func(cl *Cluster, _ Machine) error { return cl.allows37(version) }); err != nil {
+		return err
+	}
 	if err := c.replaceStaticPods(ctx, version); err != nil {
 		return err
 	}
@@ -121,6 +124,13 @@ func (c *call) healthy(cl *Cluster, version string) error {
 		if !c.w.Running(cl)(e) {
 			return fmt.Errorf("etcd cluster is not healthy: failed to dial endpoint https://%s:2379 with maintenance client: context deadline exceeded", e.Address)
 		}
+	}
+	return nil
+}
+
+// allows37 fails for members of etcd that must not meet a member of version 3.7.
+func (cl *Cluster) allows37(version string) error {
+	for _, e := range cl.Etcd.Members {
 		if Minor(version) >= 37 && older(e.Version, "3.6.11") {
 			return fmt.Errorf("kubesim: etcd's documentation wants every member at 3.6.11 before 3.7, and %s has %s", e.Name, e.Version)
 		}
@@ -192,7 +202,7 @@ func (c *call) upgradeNode(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.Exists(manifests + "kube-apiserver.yaml") {
-		if err := c.admin(func(cl *Cluster, _ Machine) error { return c.healthy(cl, version) }); err != nil {
+		if err := c.admin(func(cl *Cluster, _ Machine) error { return errors.Join(c.healthy(cl, version), cl.allows37(version)) }); err != nil {
 			return err
 		}
 		if err := c.replaceStaticPods(ctx, version); err != nil {

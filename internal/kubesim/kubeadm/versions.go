@@ -1,18 +1,21 @@
 package kubeadm
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
 // Versions are the versions of Kubernetes that package sources offer. The first one is installed unless another one is asked for.
 var Versions = []string{kubeapi.Version, "1.35.6", "1.36.3", "1.37.2"}
 
-// images are the tags of etcd and pause that kubeadm of a minor version deploys.
-var images = map[int]struct{ etcd, pause string }{35: {"3.6.6-0", "3.10.1"}, 36: {"3.6.8-0", "3.10.2"}, 37: {"3.7.0-0", "3.10.2"}}
+// images are the tags of etcd, pause and CoreDNS that kubeadm of a minor version deploys.
+var images = map[int]struct{ etcd, pause, coredns string }{35: {"3.6.6-0", "3.10.1", "v1.13.1"}, 36: {"3.6.8-0", "3.10.2", "v1.14.2"}, 37: {"3.7.0-0", "3.10.2", "v1.14.6"}}
 
 // Minor returns the minor version of a version such as 1.35.4 or v1.35.4, 0 for another text.
 func Minor(version string) int { return number(version, 1) }
@@ -57,9 +60,72 @@ func VersionOf(manifest string) string {
 	return version
 }
 
-// listImages prints what "kubeadm config images list" does, as far as drivers read it.
-func (c *call) listImages(version string) {
-	c.Printf("%skube-apiserver:%s\n%spause:%s\n%setcd:%s\n", registry, version, registry, images[Minor(version)].pause, registry, images[Minor(version)].etcd)
+// listImages prints what "kubeadm config images list" does, as far as drivers read it: for a version, or for a configuration file.
+func (c *call) listImages(option, value string) error {
+	version := value
+	switch option {
+	case "--kubernetes-version":
+	case "--config":
+		f, err := c.readOwn(value)
+		if err != nil {
+			return err
+		}
+		version = f.Cluster.KubernetesVersion
+	default:
+		return fmt.Errorf("error: unknown flag: %s", option)
+	}
+	of := images[Minor(version)]
+	for _, name := range []string{"kube-apiserver:" + version, "kube-controller-manager:" + version, "kube-scheduler:" + version, "kube-proxy:" + version,
+		"coredns/coredns:" + of.coredns, "pause:" + of.pause, "etcd:" + of.etcd} {
+		c.Printf("%s%s\n", registry, name)
+	}
+	return nil
+}
+
+// readOwn reads the configuration of a cluster as the kubeadm of this machine does.
+func (c *call) readOwn(name string) (*kubeadmconf.File, error) {
+	f, err := kubeadmconf.ReadFile(c.Call, name)
+	if err != nil {
+		return nil, err
+	}
+	if f.Cluster == nil {
+		return nil, errors.New("kubesim: images list takes the configuration of the cluster")
+	}
+	return f, c.accepts(f)
+}
+
+// accepts fails for a configuration that the kubeadm of this machine refuses and that of another version does not.
+func (c *call) accepts(f *kubeadmconf.File) error {
+	return c.w.On(func(m Machine) error { return f.CheckFor(Minor(m.Kubeadm)) })
+}
+
+// validate is "kubeadm config validate".
+func (c *call) validate(args []string) error {
+	f, err := kubeadmconf.Validate(c.Call, args)
+	if err == nil {
+		err = c.accepts(f)
+	}
+	if err == nil {
+		c.Printf("ok\n")
+	}
+	return err
+}
+
+// KubeletFlags is the file of a machine in which kubeadm writes flags of the kubelet.
+const KubeletFlags = "/var/lib/kubelet/kubeadm-flags.env"
+
+// removedFlags are some flags with which a kubelet does not start, by the first minor version without them.
+var removedFlags = map[string]int{"--pod-infra-container-image": 35, "--boot-id-file": 37, "--boot_id_file": 37, "--containerd": 37}
+
+// CheckFlags fails for a flag that the kubelet of a version does not have.
+func CheckFlags(text, kubelet string) error {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(word, "KUBELET_KUBEADM_ARGS="), "=")
+		if since := removedFlags[name]; since > 0 && Minor(kubelet) >= since {
+			return fmt.Errorf("E: failed to parse kubelet flag: unknown flag: %s", name)
+		}
+	}
+	return nil
 }
 
 // checkVersion fails unless this kubeadm works with a version of the control plane.

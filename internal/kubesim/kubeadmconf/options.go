@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,21 +176,40 @@ func ReadFile(c *program.Call, name string) (*File, error) {
 	return f, nil
 }
 
-// Validate is "kubeadm config validate".
-func Validate(c *program.Call, args []string) error {
+// Validate reads the file of "kubeadm config validate".
+func Validate(c *program.Call, args []string) (*File, error) {
 	var config string
 	rest, err := c.Flags(args, func(f *pflag.FlagSet) { f.StringVar(&config, "config", "", "") })
 	if err != nil || len(rest) > 0 {
-		return errors.Join(err, program.Unexpected(rest))
+		return nil, errors.Join(err, program.Unexpected(rest))
 	}
 	data, err := c.Read(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := Read(data); err != nil {
-		return fmt.Errorf("error: %w", err)
+	f, err := Read(data)
+	if err != nil {
+		return nil, fmt.Errorf("error: %w", err)
 	}
-	c.Printf("ok\n")
+	return f, nil
+}
+
+// gates are the feature gates of kubeadm since 1.35, by the first minor version without them.
+var gates = map[string]int{"ControlPlaneKubeletLocalMode": 36, "PublicKeysECDSA": 37, "NodeLocalCRISocket": 37, "RootlessControlPlane": 38}
+
+// CheckFor fails for a configuration that kubeadm of a minor version refuses and that of another version does not.
+func (f *File) CheckFor(minor int) error {
+	if f.Cluster == nil {
+		return nil
+	}
+	if minor > 36 && f.Cluster.APIVersion == v1beta3 {
+		return fmt.Errorf("error: your configuration file uses an old API spec: %q (kind: \"ClusterConfiguration\")", f.Cluster.APIVersion)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Cluster.FeatureGates)) {
+		if minor >= gates[name] {
+			return fmt.Errorf("error: featureGates: Invalid value: %s is not a valid feature name", name)
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,34 @@ func Probe(ctx context.Context, host *sshexec.Host, r Runtime, connections Conne
 		}
 		if err := m.pull(ctx, r, c); err != nil {
 			faults = append(faults, explained(c, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Pull pulls the images that containerd of the machine does not have yet, as Probe does. A registry that is not among the connections is
+// asked without a login. Images are whole names, such as "registry.k8s.io/pause:3.10.2".
+func Pull(ctx context.Context, host *sshexec.Host, connections Connections, images []string) error {
+	m := machine{linux.AsRoot(host)}
+	listed, err := m.Output(ctx, sshexec.Command{Argv: []string{"ctr", "-n", "k8s.io", "images", "list", "-q"}})
+	if err != nil {
+		return err
+	}
+	exist := strings.Fields(string(listed))
+	var faults []error
+	for _, image := range images {
+		if slices.Contains(exist, image) {
+			continue
+		}
+		c := Connection{}
+		c.Server, c.ProbeImage, _ = strings.Cut(image, "/")
+		if i := slices.IndexFunc(connections, func(known Connection) bool { return known.Server == c.Server }); i >= 0 {
+			name := c.ProbeImage
+			c = connections[i]
+			c.ProbeImage = name
+		}
+		if err := m.pull(ctx, Containerd, c); err != nil {
+			faults = append(faults, fmt.Errorf("image %s: %w", image, explained(c, err)))
 		}
 	}
 	return errors.Join(faults...)
