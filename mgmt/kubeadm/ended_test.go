@@ -4,6 +4,8 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"errors"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +85,7 @@ func (l *lab) until(end time.Time, text string, on *sshtest.Host, ca string) pki
 
 func (l *lab) write(h *sshtest.Host, name, text string) {
 	l.t.Helper()
-	if err := afero.WriteFile(h.FS(), name, []byte(text), 0o600); err != nil {
+	if err := errors.Join(h.FS().MkdirAll(path.Dir(name), 0o755), afero.WriteFile(h.FS(), name, []byte(text), 0o600)); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -51,6 +51,8 @@ type environment struct {
 
 	versions clusterVersions
 	dead     plan.Result[bool] // set by findDead: workers on which an upgrade does nothing
+	listing  sync.Mutex
+	images   plan.Result[[]string] // by version, see imagesOf
 }
 
 // environmentOf finds the machines of an operation. A termination continues without them if the parameters cannot be read.

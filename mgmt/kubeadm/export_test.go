@@ -23,9 +23,10 @@ var (
 
 	WithPause = nodeprep.WithPause
 
-	UpgradePath  = upgradePath
-	PathForm     = pathForm
-	ExportTarget = exportTarget
+	UpgradePath   = upgradePath
+	UpgradeChecks = upgradeChecks
+	PathForm      = pathForm
+	ExportTarget  = exportTarget
 )
 
 // ParseVolume reads the manifest of a persistent volume.

@@ -19,6 +19,7 @@ func upgrade(c clusterShape) *operationPlan {
 	restored := p.Each(c.ControlPlane, restoreLeft)
 	p.Once(checkPath, restored)
 	p.Once(checkCluster, restored)
+	p.Once(compareClocks)
 	p.Each(c.nodes(), checkUpgradable)
 	p.Each(c.Workers, findDead, p.All())
 	checked := p.Once(recordPackages, p.All())
@@ -32,6 +33,7 @@ func upgrade(c clusterShape) *operationPlan {
 // upgradeTo upgrades the cluster to one version.
 func (p *planner) upgradeTo(version string, last bool, after tasks) tasks {
 	h := hop(version)
+	after = p.checkTarget(h, after)
 	if p.Upgrade.ControlPlane {
 		after = p.upgradeControlPlane(h, after)
 		if last && p.Upgrade.Network {
@@ -60,9 +62,21 @@ func (p *planner) upgradeTo(version string, last bool, after tasks) tasks {
 	return after
 }
 
+// checkTarget checks with kubeadm of the version, and pulls the images of the version, before a node of the cluster is changed.
+func (p *planner) checkTarget(h hop, after tasks) tasks {
+	nodes := p.Upgrade.Kubelets
+	var tried tasks
+	if p.Upgrade.ControlPlane {
+		nodes = p.nodes()
+		after = p.On(p.ControlPlane[0], h.installKubeadm(), p.Once(h.await(), after))
+		tried = p.On(p.ControlPlane[0], h.tryUpgrade(), after)
+	}
+	return append(tried, p.Each(nodes, h.pullImages(), after)...)
+}
+
 // upgradeControlPlane upgrades the control plane, one node after the other, while the other nodes serve the API.
 func (p *planner) upgradeControlPlane(h hop, after tasks) tasks {
-	after = p.On(p.ControlPlane[0], h.snapshot(), p.Once(h.await(), after))
+	after = p.On(p.ControlPlane[0], h.snapshot(), after)
 	if h.needsEtcdBefore() {
 		for i, n := range p.ControlPlane {
 			away := p.leadAPI(h.leadAway(i, "-etcd"), p.On(n, h.beginEtcd(), after))
@@ -71,9 +85,9 @@ func (p *planner) upgradeControlPlane(h hop, after tasks) tasks {
 	}
 	for i, n := range p.ControlPlane {
 		begun := p.On(n, h.begin(), after)
-		away := p.Chain(n, []task{h.moveLeader(), h.installKubeadm()}, p.leadAPI(h.leadAway(i, ""), begun))
-		if i == 0 {
-			away = p.On(n, h.tryUpgrade(), away)
+		away := p.On(n, h.moveLeader(), p.leadAPI(h.leadAway(i, ""), begun))
+		if i > 0 {
+			away = p.On(n, finishes(h.installKubeadm()), away)
 		}
 		after = p.leadAPI(h.leadBack(i, ""), p.Chain(n, []task{h.upgradeNode(i == 0), h.awaitMembers()}, away))
 		if i == 0 {
@@ -134,7 +148,8 @@ var (
 	restoreLeft     = repeated("manifests", "no kubeadm runs, and static pods whose manifests it has moved away run again", runRestoreLeft)
 	checkPath       = step("check-versions", "an upgrade leads through each minor version, and no kubelet is left too far behind", oneMinute, runCheckPath)
 	checkCluster    = step("check-cluster", "API servers, members of etcd and nodes work before one after the other is stopped", twoMinutes, runCheckCluster)
-	checkUpgradable = step("check-machine", "the machine can install the packages of each version, and has space for a copy of etcd's data", installLimit, runCheckUpgradable)
+	compareClocks   = step("check-clocks", "certificates and leases need clocks that agree", twoMinutes, runCheckClocks)
+	checkUpgradable = step("check-machine", "the machine can install and run the programs of each version, and has space for a copy of etcd's data", installLimit, runCheckUpgradable)
 	findDead        = repeated("alive", "a worker that is dead when an attempt begins is passed over", runFindDead)
 	recordPackages  = repeated("keep-packages", "nodes that join or are healed later install packages from the same source", runRecordPackages)
 )
@@ -175,11 +190,15 @@ func (h hop) moveLeader() task {
 }
 
 func (h hop) installKubeadm() task {
-	return finishes(h.step("kubeadm", "kubeadm and kubectl have the version", installLimit, runInstallKubeadm))
+	return h.step("kubeadm", "kubeadm and kubectl have the version", installLimit, runInstallKubeadm)
 }
 
 func (h hop) tryUpgrade() task {
-	return finishes(h.step("check-upgrade", "kubeadm would upgrade the cluster: nothing is changed yet", installLimit, runTryUpgrade))
+	return h.step("check-upgrade", "kubeadm of the version accepts the configuration of the cluster, and would upgrade it", installLimit, runTryUpgrade)
+}
+
+func (h hop) pullImages() task {
+	return unlessDead(h.step("images", "the node has the images of the version before any node is drained", installLimit, runPullImages))
 }
 
 func (h hop) upgradeNode(first bool) task {

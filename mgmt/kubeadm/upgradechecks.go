@@ -17,16 +17,29 @@ import (
 
 // Names of checks before an upgrade, for upgrade.pass_over.
 const (
-	checkSkew       = "skew"        // versions of API servers and kubelets
-	checkAPIServers = "api-servers" // /readyz of each API server
-	checkMembers    = "members"     // every member of etcd is healthy
-	checkNodes      = "nodes"       // every node is Ready, and lets the driver log in
-	checkPackage    = "packages"    // the packages of each version can be installed
-	checkDisk       = "disk"        // space for the copies of etcd's data
-	checkDryRun     = "dry-run"     // kubeadm upgrade apply --dry-run
+	checkSkew          = "skew"            // versions of API servers and kubelets
+	checkAPIServers    = "api-servers"     // /readyz of each API server
+	checkMembers       = "members"         // every member of etcd is healthy
+	checkNodes         = "nodes"           // every node is Ready, and lets the driver log in
+	checkAPIs          = "deprecated-apis" // clients use no version of an API that a version does not serve
+	checkSettings      = "settings"        // no flag and no feature gate that a version has removed
+	checkClocks        = "clocks"          // the clocks of the machines agree
+	checkCertificates  = "certificates"    // no certificate ends soon
+	checkRuntime       = "runtime"         // kubelets work with the container runtime
+	checkPackage       = "packages"        // the packages of each version can be installed
+	checkDisk          = "disk"            // space for the copies of etcd's data
+	checkConfiguration = "configuration"   // kubeadm config validate
+	checkDryRun        = "dry-run"         // kubeadm upgrade apply --dry-run
+	checkImages        = "images"          // each node has the images of the version
 )
 
-var upgradeChecks = []string{checkSkew, checkAPIServers, checkMembers, checkNodes, checkPackage, checkDisk, checkDryRun}
+var upgradeChecks = []string{checkSkew, checkAPIServers, checkMembers, checkNodes, checkAPIs, checkSettings, checkClocks, checkCertificates, checkRuntime, checkPackage,
+	checkDisk, checkConfiguration, checkDryRun, checkImages}
+
+// passesOver reports whether the request passes over a check.
+func (p *clusterParam) passesOver(check string) bool {
+	return slices.Contains(p.Upgrade.PassOver, check) || check == checkImages && slices.Contains(p.IgnorePreflight, "ImagePull")
+}
 
 // refuse returns what a check has found, nil without a finding. A check that the request passes over is a warning.
 func (e *environment) refuse(ctx context.Context, check string, finding error) error {
@@ -35,7 +48,7 @@ func (e *environment) refuse(ctx context.Context, check string, finding error) e
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case slices.Contains(e.p.Upgrade.PassOver, check):
+	case e.p.passesOver(check):
 		e.op.Warn(ctx, fmt.Sprintf("passed over by the request: %s: %v", check, finding))
 		return nil
 	}
@@ -110,28 +123,51 @@ func runCheckCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 			notReady = append(notReady, fmt.Errorf("node %s is not Ready: %s", n.Name, n.Reason))
 		}
 	}
-	budgets, err := e.kube.BlockingBudgets(ctx)
+	budgets, errBudgets := e.kube.BlockingBudgets(ctx)
 	if len(budgets) > 0 {
 		e.op.Warn(ctx, "disruption budgets allow no eviction now, drain_policy decides when the turn of a node comes: "+strings.Join(budgets, ", "))
 	}
-	return errors.Join(err, e.refuse(ctx, checkAPIServers, servers), e.refuse(ctx, checkMembers, e.etcd().Check(ctx, e.controlPlane)),
-		e.refuse(ctx, checkNodes, errors.Join(notReady...)))
+	settings, errSettings := e.removedSettings(ctx)
+	return errors.Join(errBudgets, errSettings, e.refuse(ctx, checkAPIServers, servers), e.refuse(ctx, checkMembers, e.etcd().Check(ctx, e.controlPlane)),
+		e.refuse(ctx, checkNodes, errors.Join(notReady...)), e.refuse(ctx, checkAPIs, e.removedAPIs(ctx)), e.refuse(ctx, checkSettings, errors.Join(settings...)))
 }
 
-// runCheckUpgradable checks that a machine lets the driver in, has space, and can install the packages of each version.
-func runCheckUpgradable(ctx context.Context, e *environment, n mgmt.Node) error {
-	fault, err := clusternodes.Answers(ctx, n)
-	if fault != nil || err != nil {
-		return errors.Join(err, e.refuse(ctx, checkNodes, fault))
+// target returns the last version of an upgrade.
+func (u upgradeShape) target() kubeversion.Version {
+	v, _ := kubeversion.Parse(u.Path[len(u.Path)-1]) // checked
+	return v
+}
+
+// removedSettings returns the settings of the cluster that a version of the path does not accept.
+func (e *environment) removedSettings(ctx context.Context) ([]error, error) {
+	maps, err := e.kube.ConfigMaps(ctx, "kube-system", "")
+	if err != nil {
+		return nil, err
 	}
-	var findings []error
-	if e.isControlPlane(n) {
-		findings = append(findings, e.refuse(ctx, checkDisk, controlplane.CheckSpace(ctx, n)))
+	return controlplane.RemovedSettings(maps, e.shape.Upgrade.target())
+}
+
+// removedAPIs returns an error that names the versions of APIs that clients use and that the target does not serve. Each API server counts its own
+// requests. API servers that do not answer are left to another check.
+func (e *environment) removedAPIs(ctx context.Context) error {
+	if !e.shape.Upgrade.ControlPlane {
+		return nil
 	}
-	for _, version := range e.shape.Upgrade.Path {
-		findings = append(findings, e.refuse(ctx, checkPackage, e.preparationOf(version).CheckUpgrade(ctx, n)))
-	}
-	return errors.Join(findings...)
+	target := e.shape.Upgrade.target()
+	return fanout.Each(ctx, len(e.controlPlane), e.config.Parallel, func(i int) error {
+		requested, err := cluster.RequestedAPIs(ctx, e.controlPlane[i])
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		var findings []error
+		for _, api := range requested {
+			removed, planned := kubeversion.Parse(api.Removed + ".0")
+			if planned && removed.Compare(target) <= 0 {
+				findings = append(findings, fmt.Errorf("since the API server of %s has started, clients have used %s, which Kubernetes %s does not serve", e.controlPlane[i].Label(), api.Resource, api.Removed))
+			}
+		}
+		return errors.Join(findings...)
+	})
 }
 
 // runFindDead finds out whether a worker is dead. Nothing is done on a dead worker: healing it brings it to the version of the cluster.

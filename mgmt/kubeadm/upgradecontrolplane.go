@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -18,6 +19,9 @@ var etcdBefore37 = kubeversion.Version{Major: 3, Minor: 6, Patch: 11}
 
 // firstWithEtcd37 is the minor version of Kubernetes whose kubeadm deploys etcd 3.7.
 const firstWithEtcd37 = 37
+
+// etcdBefore37Tag is the tag of the image of etcdBefore37.
+var etcdBefore37Tag = etcdBefore37.String() + "-0"
 
 func (h hop) needsEtcdBefore() bool { return h.version().Minor >= firstWithEtcd37 }
 
@@ -73,7 +77,7 @@ func runUpgradeEtcd(ctx context.Context, e *environment, n mgmt.Node, _ hop) err
 	if err := e.etcd().MoveLeader(ctx, []mgmt.Node{n}); err != nil {
 		return err
 	}
-	if err := controlplane.SetTag(ctx, n, controlplane.StaticEtcd, etcdBefore37.String()+"-0"); err != nil {
+	if err := controlplane.SetTag(ctx, n, controlplane.StaticEtcd, etcdBefore37Tag); err != nil {
 		return err
 	}
 	if err := e.kube.WaitStaticPodTag(ctx, n.IP, controlplane.StaticEtcd, atLeast(etcdBefore37)); err != nil {
@@ -111,11 +115,16 @@ func runInstallKubeadm(ctx context.Context, e *environment, n mgmt.Node, h hop) 
 	return e.preparationOf(string(h)).UpgradePackages(ctx, n, "kubeadm", "kubectl")
 }
 
+// runTryUpgrade checks with kubeadm of the version whether the upgrade would succeed.
 func runTryUpgrade(ctx context.Context, e *environment, n mgmt.Node, h hop) error {
 	if past, err := h.isPast(ctx, e); past || err != nil {
 		return err
 	}
-	return e.refuse(ctx, checkDryRun, controlplane.TryUpgrade(ctx, n, string(h), e.p.IgnorePreflight))
+	config, err := targetConfiguration(ctx, e, h)
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.refuse(ctx, checkConfiguration, config.Validate(ctx, n)), e.refuse(ctx, checkDryRun, controlplane.TryUpgrade(ctx, n, string(h), e.p.IgnorePreflight)))
 }
 
 // runApply upgrades the first control-plane node, and what the cluster stores. kubeadm is run again if it was ended: only the run that ends

@@ -113,6 +113,13 @@ func runRestartKubelet(ctx context.Context, e *environment, n mgmt.Node, h hop) 
 	if _, done, err := h.nodeOf(ctx, e, n); done || err != nil {
 		return err
 	}
+	dropped, err := controlplane.DropKubeletFlags(ctx, n, h.version())
+	if err != nil {
+		return err
+	}
+	if len(dropped) > 0 {
+		e.op.Warn(ctx, fmt.Sprintf("%s: the kubelet runs without the flags %s, which Kubernetes %s does not have", n.Label(), strings.Join(dropped, ", "), h))
+	}
 	s, names := e.preparationOf(string(h)), []string{"kubelet"}
 	if e.p.newRuntime(e.versions) {
 		names = append(names, s.Runtime())

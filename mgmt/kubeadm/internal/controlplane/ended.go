@@ -44,7 +44,7 @@ const beforeEnd = 2 * time.Minute
 // FindEnded reads which certificates of a node have ended, by the clock of the machine, and the user in the certificate of its kubelet, whether
 // or not that has ended. Results beside an error are those that were read before the error.
 func FindEnded(ctx context.Context, n mgmt.Node, controlPlane bool) (out Ended, user string, err error) {
-	now, err := clock(ctx, n)
+	now, err := Clock(ctx, n)
 	if err != nil {
 		return out, "", err
 	}
@@ -90,8 +90,8 @@ func (c Certificates) ended(at time.Time, names []string) bool {
 	})
 }
 
-// clock returns the time of a machine, by which its programs judge certificates.
-func clock(ctx context.Context, n mgmt.Node) (time.Time, error) {
+// Clock returns the time of a machine, by which its programs judge certificates, without fractions of a second.
+func Clock(ctx context.Context, n mgmt.Node) (time.Time, error) {
 	text, err := n.SSH.Output(ctx, sshexec.Command{Argv: []string{"date", "+%s"}})
 	if err != nil {
 		return time.Time{}, err
@@ -215,7 +215,7 @@ type Kubelet struct {
 // FindKubelet reads the certificate of the kubelet of a node. It returns ErrForeignKubelet if the machine lacks the key.
 func FindKubelet(ctx context.Context, n mgmt.Node, user string) (Kubelet, error) {
 	shown, err1 := readKubelet(ctx, n)
-	now, err2 := clock(ctx, n)
+	now, err2 := Clock(ctx, n)
 	return Kubelet{n, user, shown, now}, errors.Join(err1, err2)
 }
 

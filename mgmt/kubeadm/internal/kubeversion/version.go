@@ -1,4 +1,4 @@
-// Package kubeversion parses and compares versions of Kubernetes and of etcd.
+// Package kubeversion parses and compares versions of Kubernetes and of etcd, and lists what versions of Kubernetes have removed.
 package kubeversion
 
 import (

@@ -160,6 +160,23 @@ func CheckContainerd(major int, kubernetes string) error {
 	return nil
 }
 
+// CheckRuntime returns an error if kubelets of this version do not work with the containerd of a machine, and warns if they work without support.
+func (s Settings) CheckRuntime(ctx context.Context, n mgmt.Node) error {
+	printed, err := n.Root().Output(ctx, sshexec.Command{Argv: []string{"containerd", "--version"}})
+	if err != nil {
+		return err
+	}
+	major, _, err := containerdVersion(strings.TrimSpace(string(printed)))
+	if err == nil {
+		err = CheckContainerd(major, s.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("containerd of %s: %w", n.Label(), err)
+	}
+	s.warnOfContainerd(ctx, n, string(printed))
+	return nil
+}
+
 // warnOfContainerd logs a warning for a version of containerd, as it prints it, with which this kubelet works without support.
 func (s Settings) warnOfContainerd(ctx context.Context, n mgmt.Node, printed string) {
 	major, _, err := containerdVersion(strings.TrimSpace(printed))
