@@ -180,7 +180,7 @@ var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
-	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(PublicPaths(MaintainVnfRequest{})...)...)
+	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(append(PublicPaths(MaintainVnfRequest{}), "until")...)...)
 	return out
 })
 

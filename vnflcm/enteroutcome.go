@@ -88,7 +88,7 @@ func (rec *instanceRecord) clear() {
 func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord)) error {
 	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *store.Batch) error {
 		r.claim.End(b)
-		return r.archiveJournal(ctx, b)
+		return errors.Join(r.dropCount(ctx, b), r.archiveJournal(ctx, b))
 	})
 }
 

@@ -15,6 +15,7 @@ const (
 	kindGrantOrder  = "grant-order"
 	kindStep        = "step"
 	kindHistory     = "history"
+	kindCount       = "count"
 	kindChange      = "change"
 	kindState       = "state"
 	kindDocument    = "document"
@@ -52,6 +53,8 @@ func contentOf(kind string) any {
 		return new(journalEntry)
 	case kindHistory:
 		return new(historyRecord)
+	case kindCount:
+		return new(MachineCount)
 	case kindChange:
 		return new(changeRecord)
 	case kindVIM:

@@ -18,7 +18,7 @@ import (
 // error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindStep, kindHistory, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindVIMNotes, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, ledger.KindMeta} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindStep, kindHistory, kindCount, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindVIMNotes, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, ledger.KindMeta} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
 		err := m.records.EachPage(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
 			if m.records.IsNewest(one[0]) {
@@ -123,7 +123,7 @@ func (m *Manager) freeClaim(ctx context.Context, b *store.Batch, claim store.Rec
 
 // endForgotten adds to b the end of an operation whose record cannot be read. What is known of the operation is its index.
 func (m *Manager) endForgotten(ctx context.Context, b *store.Batch, operation store.Record) error {
-	for _, kind := range []string{ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindHistory} {
+	for _, kind := range []string{ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindHistory, kindCount} {
 		if err := m.records.Drop(ctx, b, kind, operation.ID); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // MaintenanceTask names what a Maintainer does. The name is stored with the operation.
@@ -23,6 +24,9 @@ const Upgrade MaintenanceTask = "upgrade"
 type MaintainVnfRequest struct {
 	Task             MaintenanceTask `json:"task"`
 	AdditionalParams Params          `json:"additionalParams,omitzero"`
+	// Until is the end of a maintenance window: then the operation is cancelled as by CancelGraceful. What a driver has begun on a machine
+	// is finished; the operation is then FAILED_TEMP. A retry after Until has no end. Default: no end.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Maintainer is a MgmtDriver that maintains what it has set up. The Manager calls it for drivers that the VNFD names for any hook:
@@ -51,6 +55,9 @@ func (m *Manager) Maintain(ctx context.Context, instanceID string, req MaintainV
 func (r MaintainVnfRequest) check() error {
 	if r.Task == "" {
 		return &ParamError{Path: "task", Reason: "is required"}
+	}
+	if !r.Until.IsZero() && !time.Now().Before(r.Until) {
+		return &ParamError{Path: "until", Value: r.Until.Format(time.RFC3339), Reason: "has passed"}
 	}
 	return nil
 }

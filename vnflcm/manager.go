@@ -266,14 +266,17 @@ func (m *Manager) Operation(ctx context.Context, opID string) (*VnfLcmOpOcc, err
 	return m.showOperation(ctx, rec, version), nil
 }
 
-// showOperation returns a document that also shows a pending cancel. The cancel has a separate record, because only the
-// process that works on the operation writes the operation's record.
+// showOperation returns a document that also shows a pending cancel and the count of machines. The cancel has a separate record, because only
+// the process that works on the operation writes the operation's record.
 func (m *Manager) showOperation(ctx context.Context, rec *operationRecord, version int64) *VnfLcmOpOcc {
 	var pending int64
 	if rec.Occ.OperationState.active() {
 		var cancel cancelRequest
 		if asked, err := m.records.Get(ctx, kindCancel, rec.Occ.ID, &cancel); err == nil {
 			rec.Occ.IsCancelPending, rec.Occ.CancelMode, pending = true, cancel.Mode, asked
+		}
+		if count, counts := m.counted(ctx, rec); count != nil {
+			rec.Occ.Machines, pending = count, pending+counts
 		}
 	}
 	occ := m.occurrence(rec)

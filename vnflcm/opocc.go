@@ -59,6 +59,8 @@ type VnfLcmOpOcc struct {
 	// Warnings are texts of drivers that the client should know although the operation succeeds, such as resources that
 	// stay on the VIM. SOL003 has no such attribute.
 	Warnings []string `json:"warnings,omitempty"`
+	// Machines counts the machines of a maintenance, if its driver does (Operation.Count). SOL003 has no such attribute.
+	Machines *MachineCount `json:"machines,omitempty"`
 	// ResourceChanges are the changes so far, also of an operation that has failed.
 	ResourceChanges *ResourceChanges `json:"resourceChanges,omitempty"`
 	// ChangedInfo are the attributes of the instance that the operation has changed, once it has ended.

@@ -164,8 +164,10 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	ctx, end := s.op.watch(ctx, info)
 	defer end()
 	start := time.Now()
+	defer r.stopAtUntil()()
 	err = s.call(ctx, func() error { return do(ctx) })
 	r.rec.recordWarnings(s.op.warnings)
+	r.recordCount(context.WithoutCancel(ctx))
 	if err != nil {
 		if p.infra != nil {
 			err = inPhase(p.name, context.Cause(ctx), err)

@@ -183,7 +183,7 @@ func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecor
 			return err
 		}
 	}
-	if err := r.stopped(); err != nil {
+	if err := errors.Join(r.stopped(), r.checkUntil()); err != nil {
 		return err
 	}
 	// The result of the write must be known: from here on a cancel no longer leads to ROLLED_BACK.

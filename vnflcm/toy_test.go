@@ -356,13 +356,16 @@ func (d *cluster) Configure(properties vnflcm.Params) (vnflcm.MaintainVnfRequest
 	return vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}, given.Certificates == "new", nil
 }
 
-// Maintain renews the certificates of the machines one after the other. What has begun on a machine is finished also after a graceful cancel.
+// Maintain renews the certificates of the machines one after the other, and counts them. What has begun on a machine is finished also after a graceful cancel.
 func (d *cluster) Maintain(ctx context.Context, op *vnflcm.Operation) error {
-	for _, v := range op.VNFCs {
+	for i, v := range op.VNFCs {
 		renewed, used := "certificate "+v.ID, "certificate in use "+v.ID
 		err := d.step(ctx, op, "renew", v.ID, func() bool { return d.nodes[op.InstanceID][renewed] == "yes" }, func() { d.nodes[op.InstanceID][renewed] = "yes" })
 		if err == nil {
 			err = d.step(vnflcm.Finish(ctx), op, "use", v.ID, func() bool { return d.nodes[op.InstanceID][used] == "yes" }, func() { d.nodes[op.InstanceID][used] = "yes" })
+		}
+		if err == nil {
+			err = op.Count(ctx, vnflcm.MachineCount{Done: i + 1, Left: len(op.VNFCs) - i - 1})
 		}
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ var maintenanceResources = map[string]methods{
 // maintenanceBody is the body of a maintenance task.
 type maintenanceBody struct {
 	AdditionalParams vnflcm.Params `json:"additionalParams,omitzero"`
+	Until            time.Time     `json:"until,omitzero"`
 }
 
 // readMaintenance reads the request of a maintenance task from its path and its body.
@@ -29,7 +30,7 @@ func (c *call) readMaintenance(task vnflcm.MaintenanceTask) (id string, req vnfl
 	}
 	var body maintenanceBody
 	_, err = c.readBody(&body, mediaJSON)
-	return id, vnflcm.MaintainVnfRequest{Task: task, AdditionalParams: body.AdditionalParams}, err
+	return id, vnflcm.MaintainVnfRequest{Task: task, AdditionalParams: body.AdditionalParams, Until: body.Until}, err
 }
 
 // maintain returns the handler of a maintenance task. The Location of the occurrence is in version 2; version 1 has it under the same id.

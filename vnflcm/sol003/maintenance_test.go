@@ -66,9 +66,15 @@ func TestMaintenance(t *testing.T) {
 			t.Errorf("%s: operationParams:\n%s", uri, diff)
 		}
 	}
+	x.send("POST", task, `{"until":"2020-01-01T00:00:00Z"}`, 422)
+	later := x.send("POST", task, `{"until":"2099-01-01T00:00:00Z"}`, 202).Header.Get("Location")
+	want := object{"task": "renew_certificates", "until": "2099-01-01T00:00:00Z"}
+	if diff := cmp.Diff(any(want), x.await(later, vnflcm.Completed).object()["operationParams"]); diff != "" {
+		t.Errorf("operationParams:\n%s", diff)
+	}
 	got := x.send("POST", "/preview"+strings.TrimPrefix(task, "/maintenance"), `{}`, 200).object()
-	want := []any{object{"number": float64(1), "phase": "maintain:keeper", "purpose": "the driver keeper does not tell what it does"}}
-	if diff := cmp.Diff(any(want), got["tasks"]); diff != "" || got["operation"] != "MODIFY_INFO" {
+	tasks := []any{object{"number": float64(1), "phase": "maintain:keeper", "purpose": "the driver keeper does not tell what it does"}}
+	if diff := cmp.Diff(any(tasks), got["tasks"]); diff != "" || got["operation"] != "MODIFY_INFO" {
 		t.Errorf("the preview is of %v:\n%s", got["operation"], diff)
 	}
 }
