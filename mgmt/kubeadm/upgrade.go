@@ -22,11 +22,11 @@ func upgrade(c clusterShape) *operationPlan {
 	p.Once(compareClocks)
 	p.Each(c.nodes(), checkUpgradable)
 	p.Each(c.Workers, findDead, p.All())
-	checked := p.Once(recordPackages, p.All())
+	checked := p.Once(countNodes, p.Once(recordPackages, p.All()))
 	for i, version := range c.Upgrade.Path {
 		checked = p.upgradeTo(version, i == len(c.Upgrade.Path)-1, checked)
 	}
-	p.Each(p.ControlPlane, copyAdmin, checked)
+	p.Each(p.ControlPlane, copyAdmin, p.Once(countNodes, checked))
 	return &p.operationPlan
 }
 
@@ -151,6 +151,7 @@ var (
 	compareClocks   = step("check-clocks", "certificates and leases need clocks that agree", twoMinutes, runCheckClocks)
 	checkUpgradable = step("check-machine", "the machine can install and run the programs of each version, and has space for a copy of etcd's data", installLimit, runCheckUpgradable)
 	findDead        = repeated("alive", "a worker that is dead when an attempt begins is passed over", runFindDead)
+	countNodes      = repeated("count", "the document of the operation has the number of nodes that are done", runCountNodes)
 	recordPackages  = repeated("keep-packages", "nodes that join or are healed later install packages from the same source", runRecordPackages)
 )
 
@@ -211,7 +212,10 @@ func (h hop) upgradeNode(first bool) task {
 
 func (h hop) awaitMembers() task {
 	return finishes(h.step("members", "every member of etcd is healthy before the next one is stopped", readyLimit, func(ctx context.Context, e *environment, n mgmt.Node, _ hop) error {
-		return runAwaitMembers(ctx, e, n)
+		if err := runAwaitMembers(ctx, e, n); err != nil {
+			return err
+		}
+		return runCountNodes(ctx, e, n)
 	}))
 }
 

@@ -97,6 +97,7 @@ func TestUpgrade(t *testing.T) {
 				t.Errorf("the operation is %+v", occ)
 			}
 			l.wantVersions(all(c.controlPlane, 2, "1.37.2", "3.7.0"))
+			l.wantCount(occ.ID, vnflcm.MachineCount{Done: c.controlPlane + 2})
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.wantVersions(all(c.controlPlane, 3, "1.37.2", "3.7.0"))
 			if !strings.Contains(l.file("masterNode-0", "/var/lib/vnfkit/etcd-before-1.36.3.db"), "the data of etcd") {
@@ -113,7 +114,8 @@ func TestUpgrade(t *testing.T) {
 func TestUpgradeOfParts(t *testing.T) {
 	t.Parallel()
 	l, id := ofThree(t, setup{})
-	l.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)
+	occ := l.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)
+	l.wantCount(occ.ID, vnflcm.MachineCount{Done: 3})
 	var want []string
 	for i := range 3 {
 		want = append(want, fmt.Sprintf("masterNode-%d: 1.35.4, 1.36.3, 3.6.8", i))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,18 +146,38 @@ func runAwaitNode(ctx context.Context, e *environment, n mgmt.Node, h hop) error
 	if err != nil {
 		return e.withJournal(ctx, n, err)
 	}
+	return runCountNodes(ctx, e, n)
+}
+
+// runCountNodes counts the nodes of the request that have the version of the request.
+func runCountNodes(ctx context.Context, e *environment, _ mgmt.Node) error {
+	servers, err := e.kube.StaticPodTags(ctx, controlplane.StaticAPIServer)
+	if err != nil {
+		return err
+	}
 	nodes, err := e.kube.Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	done := 0
-	for _, node := range nodes {
-		if kubeversion.AtLeast(node.Status.NodeInfo.KubeletVersion, h.version()) {
-			done++
+	u := e.shape.Upgrade
+	changed := u.Kubelets
+	if len(changed) == 0 {
+		changed = e.shape.ControlPlane
+	}
+	var count vnflcm.MachineCount
+	for _, m := range changed {
+		n := e.Node(m)
+		i := slices.IndexFunc(nodes, func(node cluster.Node) bool { return node.Address == n.IP })
+		kubelet := len(u.Kubelets) == 0 || i >= 0 && kubeversion.AtLeast(nodes[i].Status.NodeInfo.KubeletVersion, u.target())
+		server := !u.ControlPlane || !e.isControlPlane(n) || kubeversion.AtLeast(servers[n.IP], u.target())
+		if kubelet && server {
+			count.Done++
+		} else {
+			count.Left++
 		}
 	}
-	e.op.Report(ctx, fmt.Sprintf("%d of %d nodes have Kubernetes %s", done, len(nodes), h))
-	return nil
+	e.op.Report(ctx, fmt.Sprintf("%d of %d nodes have Kubernetes %s", count.Done, len(changed), u.target()))
+	return e.op.Count(ctx, count)
 }
 
 // journalLimit bounds how long a machine that did not come back is asked for its journal.

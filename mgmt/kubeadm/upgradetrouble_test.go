@@ -205,10 +205,11 @@ func TestCancelledUpgrade(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		machine, command string
+		count            vnflcm.MachineCount
 		want             []string
 	}{
-		"at a worker": {"workerNode-0", "kubeadm", slices.Concat(all(3, 0, "1.36.3", "3.6.8"), []string{"workerNode-0: 1.36.3", "workerNode-1: 1.35.4"})},
-		"at a control-plane node": {"masterNode-1", "kubeadm", []string{"masterNode-0: 1.35.4, 1.36.3, 3.6.8", "masterNode-1: 1.35.4, 1.36.3, 3.6.8", "masterNode-2: 1.35.4, 1.35.4, 3.6.6",
+		"at a worker": {"workerNode-0", "kubeadm", vnflcm.MachineCount{Done: 4, Left: 1}, slices.Concat(all(3, 0, "1.36.3", "3.6.8"), []string{"workerNode-0: 1.36.3", "workerNode-1: 1.35.4"})},
+		"at a control-plane node": {"masterNode-1", "kubeadm", vnflcm.MachineCount{Left: 5}, []string{"masterNode-0: 1.35.4, 1.36.3, 3.6.8", "masterNode-1: 1.35.4, 1.36.3, 3.6.8", "masterNode-2: 1.35.4, 1.35.4, 3.6.6",
 			"workerNode-0: 1.35.4", "workerNode-1: 1.35.4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,10 +231,44 @@ func TestCancelledUpgrade(t *testing.T) {
 			}
 			l.wantVersions(c.want)
 			l.fails(opID)
+			l.wantCount(opID, c.count)
 			l.upgrade(id, toNext)
 			l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
 		})
 	}
+}
+
+// wantCount compares the count in the document of an upgrade.
+func (l *lab) wantCount(opID string, want vnflcm.MachineCount) {
+	l.t.Helper()
+	occ, err := l.Operation(l.t.Context(), opID)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if diff := cmp.Diff(&want, occ.Machines); diff != "" {
+		l.t.Errorf("machines:\n%s", diff)
+	}
+}
+
+// TestUpgradeUntil: the end of a window stops the upgrade after the node at hand, at the latest after the second one, and the next request
+// continues.
+func TestUpgradeUntil(t *testing.T) {
+	t.Parallel()
+	l, id := ofThree(t, setup{})
+	request := upgrading(t, toNext)
+	request.Until = time.Now().Add(10 * time.Second)
+	ended := time.After(time.Until(request.Until))
+	l.when(l.host("masterNode-1"), "kubeadm", "node", func() { <-ended })
+	opID, err := l.Maintain(t.Context(), id, request)
+	if err := l.Fails(opID, err); !errors.Is(err, vnflcm.ErrCancelled) || !strings.Contains(err.Error(), "until of the request has passed") {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff([]string{"masterNode-2: 1.35.4, 1.35.4, 3.6.6", "workerNode-0: 1.35.4", "workerNode-1: 1.35.4"}, l.versions()[2:]); diff != "" {
+		t.Errorf("nodes that must not have been begun:\n%s", diff)
+	}
+	l.fails(opID)
+	l.upgrade(id, toNext)
+	l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
 }
 
 // TestCordonedByOthers: a node that was cordoned before the upgrade stays so.
