@@ -87,6 +87,29 @@ func TestRepository(t *testing.T) {
 	}
 }
 
+// TestOldContainerd: package sources, or an image, whose containerd is too old for the kubelet are found before anything is installed.
+func TestOldContainerd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ packages, want string }{
+		"sources":    {"{}", "have containerd 1.6.20-1.1, which is too old for Kubernetes 1.38"},
+		"containerd": {`{"containerd_package":"containerd.io"}`, "have containerd.io 1.7.28-1.1, which is too old for Kubernetes 1.38"},
+		"image":      {`{"source":"installed"}`, "containerd of workerNode-0: is too old for Kubernetes 1.38"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{})
+			m := l.Process(l.machines("sudo apt-get update && sudo apt-get install -y kubelet kubeadm kubectl containerd"))
+			opID, err := l.instantiateBy(m, with(t, `{"kubernetes_version":"1.38.0","packages":`+c.packages+`}`))
+			if err := l.Fails(opID, err, m); !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q is not in %v", c.want, err)
+			}
+			if held := l.ran("workerNode-0", "apt-mark"); len(held) > 0 {
+				t.Errorf("packages were installed: %q", held)
+			}
+		})
+	}
+}
+
 // TestRepositorySilent: apt only warns of a repository that does not answer, and later does not find its packages. The
 // error says both.
 func TestRepositorySilent(t *testing.T) {

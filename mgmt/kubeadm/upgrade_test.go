@@ -121,10 +121,24 @@ func TestUpgradeOfParts(t *testing.T) {
 		want = append(want, fmt.Sprintf("masterNode-%d: 1.35.4, 1.36.3, 3.6.8", i))
 	}
 	l.wantVersions(append(want, "workerNode-0: 1.35.4", "workerNode-1: 1.35.4"))
-	l.upgrade(id, fmt.Sprintf(`{"kubernetes_version":"1.36.3","upgrade":{"nodes":[%q]}}`, l.vnfcs(id, "workerNode-1")[0]))
+	l.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"nodes":["workerNode-1"]}}`)
 	l.wantVersions(append(want, "workerNode-0: 1.35.4", "workerNode-1: 1.36.3"))
+	l.upgrade(id, fmt.Sprintf(`{"kubernetes_version":"1.36.3","upgrade":{"nodes":[%q,%q]}}`, l.vnfcs(id, "masterNode-1")[0], l.nodeOn("masterNode-2")))
+	l.wantVersions([]string{want[0], "masterNode-1: 1.36.3, 1.36.3, 3.6.8", "masterNode-2: 1.36.3, 1.36.3, 3.6.8", "workerNode-0: 1.35.4", "workerNode-1: 1.36.3"})
 	l.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"scope":"nodes"}}`)
 	l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
+}
+
+// nodeOn returns the name of the node on a machine.
+func (l *lab) nodeOn(machine string) string {
+	l.t.Helper()
+	for _, n := range l.World.Nodes() {
+		if l.World.Host(n.Machine).Name() == machine {
+			return n.Name
+		}
+	}
+	l.t.Fatalf("%s is no node", machine)
+	return ""
 }
 
 // TestUpgradeOfRuntime: a request for a version of containerd replaces it on one drained node after the other, also without another version of
@@ -145,6 +159,18 @@ func TestUpgradeOfRuntime(t *testing.T) {
 		if diff := cmp.Diff([]string{"kubelet=1.35.4-* containerd=1.6.*"}, installed); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
+	}
+}
+
+// TestUpgradeOfPatch: a newer patch release takes the same way, and etcd stays.
+func TestUpgradeOfPatch(t *testing.T) {
+	t.Parallel()
+	l, id := ofThree(t, setup{})
+	l.upgrade(id, `{"kubernetes_version":"1.35.6"}`)
+	l.wantVersions(all(3, 2, "1.35.6", "3.6.6"))
+	opID, err := l.Maintain(t.Context(), id, upgrading(t, `{"kubernetes_version":"1.35.4"}`))
+	if err == nil || !strings.Contains(err.Error(), "is older than 1.35.6, which the cluster has") {
+		t.Errorf("operation %q, %v", opID, err)
 	}
 }
 
@@ -194,6 +220,9 @@ func TestUpgradedByHand(t *testing.T) {
 	}
 	l.fails(opID)
 	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+	l.wantVersions(all(3, 3, "1.36.3", "3.6.8"))
+	l.stop("masterNode-1", "workerNode-0")
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1", "workerNode-0")}))
 	l.wantVersions(all(3, 3, "1.36.3", "3.6.8"))
 	l.upgrade(id, `{"kubernetes_version":"1.37.2"}`)
 	l.wantVersions(all(3, 3, "1.37.2", "3.7.0"))

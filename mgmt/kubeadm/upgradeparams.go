@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -18,7 +19,7 @@ import (
 type upgradeParam struct {
 	Through        []string `json:"through"`         // versions of the minor versions in between; default: those of newestPatches
 	Scope          string   `json:"scope"`           // scopeControlPlane or scopeNodes; default: both, one after the other
-	Nodes          []string `json:"nodes"`           // ids of VNFCs whose kubelets are upgraded; default: all nodes
+	Nodes          []string `json:"nodes"`           // VNFCs whose kubelets are upgraded, by id, name or name of the node; default: all nodes
 	MaxUnavailable int      `json:"max_unavailable"` // workers that are drained at the same time; default 1
 	PassOver       []string `json:"pass_over"`       // checks whose refusal is a warning
 }
@@ -88,7 +89,7 @@ func upgradeShapeOf(op *vnflcm.Operation, p *parameters, c clusterShape) upgrade
 	s := upgradeShape{ControlPlane: u.Scope != scopeNodes && len(u.Nodes) == 0, MaxUnavailable: max(1, u.MaxUnavailable)}
 	s.Path, _ = upgradePath(p.versions.from, p.Cluster.KubernetesVersion, u.Through)
 	if u.Scope != scopeControlPlane {
-		s.Kubelets = slices.DeleteFunc(c.nodes(), func(m machine) bool { return len(u.Nodes) > 0 && !slices.Contains(u.Nodes, m.ID) })
+		s.Kubelets = slices.DeleteFunc(c.nodes(), func(m machine) bool { return len(u.Nodes) > 0 && !p.named(op, m.ID, u.Nodes) })
 	}
 	s.Network = p.Cluster.usesFlannel() || p.newNetwork()
 	return s
@@ -123,8 +124,8 @@ func (p *parameters) checkUpgrade(op *vnflcm.Operation) error {
 		c.Fault("upgrade.max_unavailable", fmt.Sprint(u.MaxUnavailable), "must be 1 or more")
 	}
 	for i, id := range u.Nodes {
-		if !slices.ContainsFunc(op.VNFCs, func(v vnflcm.VNFC) bool { return v.ID == id && p.isNode(v) }) {
-			c.Fault(fmt.Sprintf("upgrade.nodes[%d]", i), id, "is no VNFC of a node")
+		if !slices.ContainsFunc(op.VNFCs, func(v vnflcm.VNFC) bool { return slices.Contains(p.namesOf(v), id) }) {
+			c.Fault(fmt.Sprintf("upgrade.nodes[%d]", i), id, "is neither the id nor the name of a VNFC with a node, nor the name of a node")
 		}
 	}
 	for i, name := range u.PassOver {
@@ -144,11 +145,30 @@ func (p *parameters) newNetwork() bool {
 	return given
 }
 
-// isNode reports whether a VNFC is a node of the cluster.
-func (p *parameters) isNode(v vnflcm.VNFC) bool {
-	_, controlPlane := v.CP(p.Cluster.Master.SSHCPName)
-	_, worker := v.CP(p.Cluster.Worker.SSHCPName)
-	return controlPlane || worker
+// namesOf returns the texts by which a request names a VNFC with a node: its id, its name and the name of the node. It returns nil for other
+// VNFCs.
+func (p *parameters) namesOf(v vnflcm.VNFC) []string {
+	for role, of := range map[string]nodeParam{"master": p.Cluster.Master.nodeParam, "worker": p.Cluster.Worker} {
+		if _, is := v.CP(of.SSHCPName); !is {
+			continue
+		}
+		names := []string{v.ID}
+		if v.Name != "" {
+			names = append(names, v.Name)
+		}
+		if cp, _ := v.CP(cmp.Or(of.NICCPName, of.SSHCPName)); len(cp.Fixed) > 0 {
+			names = append(names, mgmt.HostName(role, cp.Fixed[0]))
+		}
+		return names
+	}
+	return nil
+}
+
+// named reports whether one of the texts names the VNFC with that id.
+func (p *parameters) named(op *vnflcm.Operation, id string, texts []string) bool {
+	return slices.ContainsFunc(op.VNFCs, func(v vnflcm.VNFC) bool {
+		return v.ID == id && slices.ContainsFunc(p.namesOf(v), func(name string) bool { return slices.Contains(texts, name) })
+	})
 }
 
 // upgradedState is the state key of what upgrades have changed of the parameters of the instantiation.

@@ -42,7 +42,7 @@ func TestUpgradeRefusals(t *testing.T) {
 		"through":           {`{"kubernetes_version":"1.37.2","upgrade":{"through":["1.35.6","1.36"]}}`, `upgrade.through[0]: "1.35.6": is not between 1.35.4 and 1.37.2`},
 		"scope":             {`{"kubernetes_version":"1.36.3","upgrade":{"scope":"workers"}}`, `upgrade.scope: "workers": must be control-plane or nodes`},
 		"scope and nodes":   {`{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane","nodes":["x"]}}`, "upgrade.nodes: has no effect with the scope control-plane"},
-		"nodes":             {`{"kubernetes_version":"1.36.3","upgrade":{"nodes":["x"]}}`, `upgrade.nodes[0]: "x": is no VNFC of a node`},
+		"nodes":             {`{"kubernetes_version":"1.36.3","upgrade":{"nodes":["x"]}}`, `upgrade.nodes[0]: "x": is neither the id nor the name of a VNFC with a node`},
 		"pass over":         {`{"kubernetes_version":"1.36.3","upgrade":{"pass_over":["all"]}}`, `upgrade.pass_over[0]: "all": is no check: there are skew, api-servers`},
 		"number":            {`{"kubernetes_version":"1.36.3","upgrade":{"max_unavailable":-1}}`, `upgrade.max_unavailable: "-1": must be 1 or more`},
 		"installed":         {`{"kubernetes_version":"1.36.3","packages":{"source":"installed"}}`, `packages.source: "installed": leaves the driver no source of other packages`},

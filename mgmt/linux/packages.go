@@ -74,6 +74,19 @@ func (p Packages) LookUp(ctx context.Context, names ...string) error {
 	return fmt.Errorf("%w; the package sources have %s", err, offered(offers, pinned))
 }
 
+// Offered returns the newest version of a package that the package sources have, "" if they do not have it. LookUp reads the package lists.
+func (p Packages) Offered(ctx context.Context, name string) (version string, err error) {
+	madison, err := p.Output(ctx, p.command([]string{"apt-cache", "madison", name}))
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(string(madison), "\n") // the newest version is first
+	if fields := strings.Split(line, "|"); len(fields) == 3 {
+		version = strings.TrimSpace(fields[1])
+	}
+	return version, nil
+}
+
 // maxOffered is how many versions of a package an error names, the newest ones.
 const maxOffered = 5
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -44,9 +45,32 @@ func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) err
 // machine is changed.
 func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
 	if s.Packages.From() == FromNowhere {
-		return s.checkInstalled(ctx, n)
+		return errors.Join(s.checkInstalled(ctx, n), s.checkOffered(ctx, n))
 	}
-	return s.lookUp(ctx, n, s.nodePackages()...)
+	return errors.Join(s.lookUp(ctx, n, s.nodePackages()...), s.checkOffered(ctx, n))
+}
+
+// checkOffered returns an error if the image, or the newest package that the sources of a machine offer, has a containerd that is too old for this
+// version of Kubernetes. The version that a request gives is checked with the request.
+func (s Settings) checkOffered(ctx context.Context, n mgmt.Node) error {
+	if CheckContainerd(1, s.Version) == nil || s.Packages.ContainerdVersion != "" {
+		return nil
+	}
+	if s.Packages.From() == FromNowhere {
+		return s.CheckRuntime(ctx, n)
+	}
+	offered, err := s.packages(n).Offered(ctx, s.Packages.containerd())
+	if err != nil {
+		return err
+	}
+	version := offered
+	if _, after, hasEpoch := strings.Cut(offered, ":"); hasEpoch {
+		version = after
+	}
+	if strings.HasPrefix(version, "1.") {
+		return fmt.Errorf("kubeadm: the package sources of %s have %s %s, which %s", n.Label(), s.Packages.containerd(), offered, containerdReason(kubeversion.Minor(s.Version)))
+	}
+	return nil
 }
 
 // CheckUpgrade checks that the package sources of a node have the programs of Kubernetes.
