@@ -235,7 +235,7 @@ func (s *site) clientOf(name string, change func(*tls.Config)) *clientv3.Client 
 func (s *site) wantMembers(want ...kubesim.Member) {
 	s.t.Helper()
 	for i := range want {
-		want[i].Address, want[i].Version = addressOf(want[i].Machine), "3.6.6"
+		want[i].Address, want[i].Version = addressOf(want[i].Machine), "3.6.8"
 	}
 	if diff := cmp.Diff(want, s.world.Members(), cmp.Comparer(func(a, b kubesim.Member) bool { return a == b })); diff != "" {
 		s.t.Fatalf("members:\n%s", diff)

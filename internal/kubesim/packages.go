@@ -146,8 +146,7 @@ func aptCache(_ context.Context, c *call) error {
 	for _, name := range c.Args[1:] {
 		offers := []string{c.w.offered(name)}
 		if slices.Contains(kubernetesPackages, name) {
-			offers = slices.Clone(kubeadm.Versions)
-			slices.Reverse(offers) // the newest one is first
+			offers = kubeadm.NewestFirst()
 		}
 		for _, version := range offers {
 			if version != "" {

@@ -16,24 +16,24 @@ func TestUpgradedParts(t *testing.T) {
 	s := newSite(t, "m2", "w3")
 	ctx := t.Context()
 	tags, err := s.StaticPodTags(ctx, "kube-apiserver")
-	if diff := cmp.Diff(map[netip.Addr]string{addressOf("m1"): "v1.35.4", addressOf("m2"): "v1.35.4"}, tags, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" || err != nil {
+	if diff := cmp.Diff(map[netip.Addr]string{addressOf("m1"): "v1.36.3", addressOf("m2"): "v1.36.3"}, tags, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	is := func(version string) func(string) bool { return func(tag string) bool { return tag == version } }
-	if err := errors.Join(s.WaitStaticPodTag(ctx, addressOf("m2"), "etcd", is("3.6.6-0")), s.WaitDaemonSetTag(ctx, "kube-system", "kube-proxy", is("v1.35.4")),
-		s.WaitDaemonSetTag(ctx, "kube-system", "no-proxy", is("")), s.WaitKubelet(ctx, addressOf("w3"), is("v1.35.4"), func(string) {})); err != nil {
+	if err := errors.Join(s.WaitStaticPodTag(ctx, addressOf("m2"), "etcd", is("3.6.8-0")), s.WaitDaemonSetTag(ctx, "kube-system", "kube-proxy", is("v1.36.3")),
+		s.WaitDaemonSetTag(ctx, "kube-system", "no-proxy", is("")), s.WaitKubelet(ctx, addressOf("w3"), is("v1.36.3"), func(string) {})); err != nil {
 		t.Error(err)
 	}
 	var told []string
 	for want, wait := range map[string]func(context.Context) error{
-		"pod kube-scheduler-m2 still runs with the image registry.k8s.io/kube-scheduler:v1.35.4": func(ctx context.Context) error {
-			return s.WaitStaticPodTag(ctx, addressOf("m2"), "kube-scheduler", is("v1.36.3"))
+		"pod kube-scheduler-m2 still runs with the image registry.k8s.io/kube-scheduler:v1.36.3": func(ctx context.Context) error {
+			return s.WaitStaticPodTag(ctx, addressOf("m2"), "kube-scheduler", is("v1.37.2"))
 		},
-		"DaemonSet kube-proxy still has the image with the tag v1.35.4": func(ctx context.Context) error {
-			return s.WaitDaemonSetTag(ctx, "kube-system", "kube-proxy", is("v1.36.3"))
+		"DaemonSet kube-proxy still has the image with the tag v1.36.3": func(ctx context.Context) error {
+			return s.WaitDaemonSetTag(ctx, "kube-system", "kube-proxy", is("v1.37.2"))
 		},
-		"the kubelet of node w3 still reports v1.35.4": func(ctx context.Context) error {
-			return s.WaitKubelet(ctx, addressOf("w3"), is("v1.36.3"), func(message string) { told = append(told, message) })
+		"the kubelet of node w3 still reports v1.36.3": func(ctx context.Context) error {
+			return s.WaitKubelet(ctx, addressOf("w3"), is("v1.37.2"), func(message string) { told = append(told, message) })
 		},
 	} {
 		ctx, cancel := context.WithCancel(ctx)
@@ -48,7 +48,7 @@ func TestUpgradedParts(t *testing.T) {
 		}
 		cancel()
 	}
-	if diff := cmp.Diff([]string{"the kubelet of node w3 still reports v1.35.4"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"the kubelet of node w3 still reports v1.36.3"}, told); diff != "" {
 		t.Error(diff)
 	}
 }

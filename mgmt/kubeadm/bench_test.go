@@ -56,7 +56,7 @@ func BenchmarkClusterOf3Plus20(b *testing.B) {
 func BenchmarkUpgradeOf3Plus20(b *testing.B) {
 	for b.Loop() {
 		l := openLab(b, setup{sandbox: sandbox.Config{Takes: 500 * time.Millisecond}})
-		id := l.Instantiated("instantiate_sandbox.json", append(virtual(b), clustertest.Sized("complex", 19))...)
+		id := l.Instantiated("instantiate_sandbox.json", append(virtual(b), clustertest.Sized("complex", 19), oldVersion(b))...)
 		request := upgrading(b, `{"kubernetes_version":"1.36.3","upgrade":{"max_unavailable":4}}`)
 		plan, err := l.Preview(b.Context(), id, request)
 		if err != nil {

@@ -375,7 +375,7 @@ func TestCertificateWarnings(t *testing.T) {
 	var clock clustertest.Clock
 	clock.Set(-350 * 24 * time.Hour)
 	l := openLab(t, setup{sandbox: sandbox.Config{Now: clock.Now}})
-	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 0), oldVersion(t)) // no warning of containerd
 	warnings := func(opID string, err error) string {
 		occ, err := l.End(opID, err)
 		if err != nil {

@@ -152,7 +152,7 @@ func plain(v any) any {
 const oldestMinor = 22
 
 // newestMinor is the newest version of Kubernetes with which the driver's files are tested.
-const newestMinor = 36
+const newestMinor = 37
 
 // warnVersion logs a warning for a new cluster with a version of Kubernetes that the driver was not tested with.
 func (p *parameters) warnVersion(ctx context.Context, op *vnflcm.Operation) {

@@ -113,12 +113,16 @@ type prepared struct {
 	check    func(*lab) // checks the end, in addition to the outcome
 }
 
-// size returns the changes for the size of the running cluster. Several control-plane nodes share a virtual address.
-func (s scenario) size(t *testing.T) []mgmttest.Change {
-	if s.flavour == "complex" {
-		return append(virtual(t), clustertest.Sized("complex", 1))
+// size returns the changes for the size of the running cluster, and for its version if it is upgraded. Several control-plane nodes share
+// a virtual address.
+func (s scenario) size(t *testing.T) (changes []mgmttest.Change) {
+	if strings.HasPrefix(s.name, "upgrade") {
+		changes = append(changes, oldVersion(t))
 	}
-	return []mgmttest.Change{clustertest.Sized("simple", 1)}
+	if s.flavour == "complex" {
+		return append(append(changes, virtual(t)...), clustertest.Sized("complex", 1))
+	}
+	return append(changes, clustertest.Sized("simple", 1))
 }
 
 // prepare creates a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one.

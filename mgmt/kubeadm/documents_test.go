@@ -52,7 +52,7 @@ var sites = map[string]struct {
 	"v1beta3": {`{"kubernetes_version":"1.30.14","master_node":{"cluster_cp_name":"M","taints":[]},
 		"worker_node":{"labels":{"disk":"ssd","example.org/tier":"1"},"taints":"dedicated=media:NoSchedule"}}`, oneControlPlane, worker, nil},
 	"previous-minor": {`{"kubernetes_version":"1.34.4","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
-	"newest-minor":   {`{"kubernetes_version":"1.36.3","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
+	"newest-minor":   {`{"kubernetes_version":"1.37.2","master_node":{"cluster_cp_name":"M"}}`, oneControlPlane, worker, nil},
 	"virtual-address": {`{"master_node":{"cluster_cp_name":"vip_CP","pod_cidr":"10.244.0.0/16"}}`, threeControlPlane, worker,
 		[]vnflcm.ConnectionPoint{point("vip_CP", "10.10.0.200", "203.0.113.10")}},
 	"outside": {`{"api_endpoint":"api.example.org","kubelet_configuration":{"cgroupDriver":"cgroupfs","maxPods":200,

@@ -80,7 +80,7 @@ func TestRepository(t *testing.T) {
 	install := runs[slices.IndexFunc(runs, func(argv []string) bool {
 		return slices.Contains(argv, "install") && !slices.Contains(argv, "--simulate")
 	})]
-	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.35.4-*", "--no-install-recommends"} {
+	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.36.3-*", "--no-install-recommends"} {
 		if !slices.Contains(install, arg) {
 			t.Errorf("%q is not in %q", arg, install)
 		}
@@ -134,7 +134,7 @@ func TestInstalled(t *testing.T) {
 	for _, c := range []struct{ name, image, patch, want string }{
 		{"everything is there", "kubelet kubeadm kubectl containerd", ``, ""},
 		{"nothing is there", "", ``, "it lacks kubeadm, it lacks kubelet, it lacks containerd"},
-		{"another version", "kubelet kubeadm kubectl containerd", `,"kubernetes_version":"1.34.2"`, `kubeadm says "v1.35.4" and not "v1.34.2", kubelet says`},
+		{"another version", "kubelet kubeadm kubectl containerd", `,"kubernetes_version":"1.34.2"`, `kubeadm says "v1.36.3" and not "v1.34.2", kubelet says`},
 		{"no load balancer", "kubelet kubeadm kubectl containerd", `,"master_node":{"cluster_cp_name":"vip_CP"}`, "it lacks haproxy, it lacks keepalived"},
 		{"a load balancer", "kubelet kubeadm kubectl containerd haproxy keepalived", `,"master_node":{"cluster_cp_name":"vip_CP"}`, ""},
 	} {

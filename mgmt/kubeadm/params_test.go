@@ -53,8 +53,8 @@ var parameterFaults = []struct {
 		`master_node.pod_cidr: "fd01::/47": must be from /48 to /64: each node gets a /64 of it`}},
 	{"manifest is missing", `{"cni_manifest_path":"Files/none.yaml"}`, []string{`cni_manifest_path: "Files/none.yaml": the package has no such file`}},
 	{"script is missing", `{"script_path":"Scripts/none.sh"}`, []string{`script_path: "Scripts/none.sh": the package has no such file`}},
-	{"version", `{"kubernetes_version":"1.34"}`, []string{`kubernetes_version: "1.34": must be a full version such as 1.35.4`}},
-	{"version with a command", `{"kubernetes_version":"1.34.4; id"}`, []string{`kubernetes_version: "1.34.4; id": must be a full version such as 1.35.4`}},
+	{"version", `{"kubernetes_version":"1.34"}`, []string{`kubernetes_version: "1.34": must be a full version such as 1.36.3`}},
+	{"version with a command", `{"kubernetes_version":"1.34.4; id"}`, []string{`kubernetes_version: "1.34.4; id": must be a full version such as 1.36.3`}},
 	{"proxy", `{"proxy":{"http_proxy":"http://u:hunter2@h:port1","https_proxy":"x","no_proxy":"$(id)","k8s_node_cidr":"y"}}`, []string{
 		"proxy.http_proxy: the port is not a number", "proxy.https_proxy: must begin with http:// or https://",
 		`proxy.k8s_node_cidr: "y": must be a network such as 10.10.0.0/24`,

@@ -3,6 +3,7 @@ package kubeadm_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -53,6 +54,7 @@ func stops(machines ...string) func(*lab, string) {
 func shapes(t testing.TB) []shape {
 	three := append(virtual(t), clustertest.Sized("complex", 1))
 	two := []mgmttest.Change{clustertest.Sized("simple", 1)}
+	old := func(cluster []mgmttest.Change) []mgmttest.Change { return append(slices.Clip(cluster), oldVersion(t)) }
 	behindLB, whole := setup{pkg: balancerPackage}, storageSetup(t)
 	whole.sandbox = sandbox.Config{}
 	helm := setup{pkg: helmPackage(t, helmInstaller)}
@@ -86,10 +88,10 @@ func shapes(t testing.TB) []shape {
 		{name: "renew-certificates", cluster: three, request: renews},
 		{name: "renew-certificates-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: renews},
 		{name: "renew-certificates-one-control-plane-node", cluster: two, request: renews},
-		{name: "upgrade", cluster: three, request: upgradesTo(`{"kubernetes_version":"1.37.2","upgrade":{"max_unavailable":2}}`)},
-		{name: "upgrade-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: upgradesTo(`{"kubernetes_version":"1.36.3"}`)},
-		{name: "upgrade-one-control-plane-node", cluster: two, request: upgradesTo(`{"kubernetes_version":"1.35.6"}`)},
-		{name: "upgrade-control-plane", cluster: two, request: upgradesTo(`{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)},
+		{name: "upgrade", cluster: old(three), request: upgradesTo(`{"kubernetes_version":"1.37.2","upgrade":{"max_unavailable":2}}`)},
+		{name: "upgrade-load-balancer", setup: behindLB, cluster: old(behind(t, "complex", 0)), request: upgradesTo(`{"kubernetes_version":"1.36.3"}`)},
+		{name: "upgrade-one-control-plane-node", cluster: old(two), request: upgradesTo(`{"kubernetes_version":"1.35.6"}`)},
+		{name: "upgrade-control-plane", cluster: old(two), request: upgradesTo(`{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)},
 		{name: "terminate", cluster: two, request: terminates(vnflcm.TerminateForceful)},
 		{name: "terminate-gracefully", cluster: two, request: terminates(vnflcm.TerminateGraceful)},
 	}

@@ -20,6 +20,12 @@ func upgrading(t testing.TB, patch string) vnflcm.MaintainVnfRequest {
 	return vnflcm.MaintainVnfRequest{Task: vnflcm.Upgrade, AdditionalParams: params(t, patch)}
 }
 
+// oldVersion lets a cluster begin with the minor version before the default.
+func oldVersion(t testing.TB) mgmttest.Change {
+	t.Helper()
+	return with(t, `{"kubernetes_version":"1.35.4"}`)
+}
+
 func upgradesTo(patch string) func(*lab, string) any {
 	return func(l *lab, _ string) any { return upgrading(l.t, patch) }
 }
@@ -90,7 +96,7 @@ func TestUpgrade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, c.setup)
-			id := l.Instantiated("instantiate_sandbox.json", c.cluster...)
+			id := l.Instantiated("instantiate_sandbox.json", append(c.cluster, oldVersion(t))...)
 			l.wantVersions(all(c.controlPlane, 2, "1.35.4", "3.6.6"))
 			occ := l.upgrade(id, `{"kubernetes_version":"1.37.2"}`)
 			if occ.Operation != vnflcm.OpModifyInfo || occ.OperationState != vnflcm.Completed {
@@ -146,7 +152,7 @@ func (l *lab) nodeOn(machine string) string {
 func TestUpgradeOfRuntime(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1), oldVersion(t))
 	l.upgrade(id, `{"kubernetes_version":"1.35.4","packages":{"containerd_version":"1.6.*"}}`)
 	l.wantVersions(all(1, 2, "1.35.4", "3.6.6"))
 	for _, name := range []string{"masterNode-0", "workerNode-0", "workerNode-1"} {
@@ -178,7 +184,7 @@ func TestUpgradeOfPatch(t *testing.T) {
 func TestUpgradeByProperty(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	id := l.Instantiated("instantiate_sandbox.json")
+	id := l.Instantiated("instantiate_sandbox.json", oldVersion(t))
 	version := func(text string) vnflcm.VnfInfoModificationRequest {
 		properties, err := vnflcm.ParseParams([]byte(`{"kubernetes_version":` + text + `}`))
 		if err != nil {

@@ -28,7 +28,7 @@ const toNext = `{"kubernetes_version":"1.36.3"}`
 func ofThree(t *testing.T, s setup) (l *lab, id string) {
 	t.Helper()
 	l = openLab(t, s)
-	return l, l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 1))...)
+	return l, l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 1), oldVersion(t))...)
 }
 
 // TestUpgradeRefusals checks that a faulty request to upgrade is refused before an operation begins.
@@ -51,7 +51,7 @@ func TestUpgradeRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{})
-			id := l.Instantiated("instantiate_sandbox.json")
+			id := l.Instantiated("instantiate_sandbox.json", oldVersion(t))
 			_, err := l.Maintain(t.Context(), id, upgrading(t, c.patch))
 			if _, refused := errors.AsType[*vnflcm.ParamError](err); !refused || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q is not in %v", c.want, err)
@@ -345,7 +345,7 @@ func (l *lab) whenMissing(h *sshtest.Host, name string, stop chan struct{}) {
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: 20 * time.Millisecond}})
-	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 4))
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 4), oldVersion(t))
 	var mu sync.Mutex
 	most := 0
 	for _, h := range l.World.Hosts() {
@@ -373,7 +373,7 @@ func TestUpgradeBlocked(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, shortDrain)
 	id := l.guarded()
-	opID, err := l.Maintain(t.Context(), id, upgrading(t, toNext))
+	opID, err := l.Maintain(t.Context(), id, upgrading(t, `{"kubernetes_version":"1.37.2"}`))
 	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "disruption budget all needs 2 healthy pods") {
 		t.Errorf("%v", err)
 	}
@@ -386,6 +386,6 @@ func TestUpgradeBlocked(t *testing.T) {
 		t.Error("the log does not warn of the budget")
 	}
 	l.fails(opID)
-	l.upgrade(id, `{"kubernetes_version":"1.36.3","drain_policy":"Delete"}`)
-	l.wantVersions(all(1, 2, "1.36.3", "3.6.8"))
+	l.upgrade(id, `{"kubernetes_version":"1.37.2","drain_policy":"Delete"}`)
+	l.wantVersions(all(1, 2, "1.37.2", "3.7.0"))
 }

@@ -27,11 +27,11 @@ func (l *lab) upgraded(id, configuration string) {
 	}
 }
 
-// TestUpgradedCluster: a new node gets the current version of the cluster. The simulated package sources do not have 1.35.9.
+// TestUpgradedCluster: a new node gets the current version of the cluster. The simulated package sources do not have 1.36.9.
 func TestUpgradedCluster(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ configuration, want string }{
-		"upgraded": {`kind: ClusterConfiguration\nkubernetesVersion: v1.35.9\n`, "Version '1.35.9-*' for 'kubelet' was not found"},
+		"upgraded": {`kind: ClusterConfiguration\nkubernetesVersion: v1.36.9\n`, "Version '1.36.9-*' for 'kubelet' was not found"},
 		"unknown":  {`kind: ClusterConfiguration\nkubernetesVersion: stable-1\n`, `the ConfigMap kubeadm-config has no version of Kubernetes, but "stable-1"`},
 		"no YAML":  {`{`, "the ConfigMap kubeadm-config: yaml"},
 	} {
@@ -51,8 +51,8 @@ func TestUpgradedCluster(t *testing.T) {
 // TestNewestVersion checks that an untested version is logged once, before a machine is created.
 func TestNewestVersion(t *testing.T) {
 	t.Parallel()
-	const warning = "the driver is not tested with this version of Kubernetes: it is up to 1.36"
-	for version, want := range map[string]int{"1.34.4": 0, "1.36.1": 0, "1.37.2": 1} {
+	const warning = "the driver is not tested with this version of Kubernetes: it is up to 1.37"
+	for version, want := range map[string]int{"1.34.4": 0, "1.37.2": 0, "1.38.0": 1} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, setup{})

@@ -24,7 +24,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 CACHE=${VNFKIT_KUBE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/vnfkit-e2e}
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=mod DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-KUBERNETES=v${VNFKIT_KUBERNETES_VERSION:-1.35.4} FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
+KUBERNETES=v${VNFKIT_KUBERNETES_VERSION:-1.36.3} FLANNEL=v0.28.4 HELM=v3.22.0 PLUGINS=v1.9.1 KWOK=v0.8.0
 # What kubeadm of the version asks for: an image has the program of the version in its name.
 case $KUBERNETES in
   v1.35.*) ETCD=v3.6.6 COREDNS=v1.13.1 PAUSE=3.10.1 ;;

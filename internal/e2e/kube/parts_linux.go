@@ -35,7 +35,7 @@ func script(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// Version returns the version of Kubernetes, such as 1.35.4.
+// Version returns the version of Kubernetes, such as 1.36.3.
 func (p Parts) Version() string { return filepath.Base(p.dir) }
 
 // Tree returns a Debian file system without Kubernetes, for vmhost.Spec.Tree.

@@ -1,8 +1,10 @@
 package kubeadm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,7 +14,14 @@ import (
 )
 
 // Versions are the versions of Kubernetes that package sources offer. The first one is installed unless another one is asked for.
-var Versions = []string{kubeapi.Version, "1.35.6", "1.36.3", "1.37.2"}
+var Versions = []string{kubeapi.Version, "1.35.4", "1.35.6", "1.37.2"}
+
+// NewestFirst returns Versions as apt-cache lists them.
+func NewestFirst() []string {
+	return slices.SortedFunc(slices.Values(Versions), func(a, b string) int {
+		return cmp.Or(Minor(b)-Minor(a), patch(b)-patch(a))
+	})
+}
 
 // images are the tags of etcd, pause and CoreDNS that kubeadm of a minor version deploys.
 var images = map[int]struct{ etcd, pause, coredns string }{35: {"3.6.6-0", "3.10.1", "v1.13.1"}, 36: {"3.6.8-0", "3.10.2", "v1.14.2"}, 37: {"3.7.0-0", "3.10.2", "v1.14.6"}}

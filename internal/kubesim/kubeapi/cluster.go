@@ -56,7 +56,7 @@ type Node struct {
 }
 
 // Version is the version of Kubernetes that is simulated.
-const Version = "1.35.4"
+const Version = "1.36.3"
 
 // Options say what a new cluster is like.
 type Options struct {

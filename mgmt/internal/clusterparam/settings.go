@@ -17,7 +17,7 @@ type Settings struct {
 
 // Defaults are the settings of new clusters. Tacker's pod network 192.168.0.0/16 is not used, because it contains the
 // networks of many sites.
-var Defaults = Settings{PodCIDR: "10.244.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.35.4"}
+var Defaults = Settings{PodCIDR: "10.244.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.36.3"}
 
 // unrecorded are the settings of clusters made by releases that did not record settings.
 var unrecorded = Settings{PodCIDR: "192.168.0.0/16", ClusterCIDR: "10.96.0.0/12", KubernetesVersion: "1.34.4"}

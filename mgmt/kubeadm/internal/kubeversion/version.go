@@ -14,7 +14,7 @@ type Version struct{ Major, Minor, Patch int }
 
 var form = regexp.MustCompile(`^([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})$`)
 
-// Parse parses a full version, such as 1.35.4.
+// Parse parses a full version, such as 1.36.3.
 func Parse(text string) (v Version, ok bool) {
 	match := form.FindStringSubmatch(text)
 	if match == nil {
