@@ -41,3 +41,42 @@ func TestManifestOfAnotherProduct(t *testing.T) {
 		_ = p.Close()
 	}
 }
+
+// TestPackageWithoutManifest checks that only Strict warns of packages without the files that SOL004 requires.
+func TestPackageWithoutManifest(t *testing.T) {
+	const vnfd = "imports: [etsi_nfv_sol001_vnfd_types.yaml]\n" + minimal
+	strict := []tosca.Option{tosca.Strict(), tosca.Allow(problem.Quirks...)}
+	meta := func(entries string) *fstest.MapFile { return file(metaHead + "Entry-Definitions: v.yaml\n" + entries) }
+	complete := withManifest(vnfd, "p", "n")
+	for _, tt := range []struct {
+		name  string
+		files fstest.MapFS
+		opts  []tosca.Option
+		want  []string
+	}{
+		{"nothing, lenient", fstest.MapFS{"v.yaml": file(vnfd)}, nil, nil},
+		{"nothing", fstest.MapFS{"v.yaml": file(vnfd)}, strict, []string{"package: there is no manifest v.mf in the root [csar.missing-file]"}},
+		{"complete", complete, strict, nil},
+		{"TOSCA.meta, lenient", fstest.MapFS{"v.yaml": file(vnfd), "TOSCA-Metadata/TOSCA.meta": meta("")}, nil, nil},
+		{"TOSCA.meta", fstest.MapFS{"v.yaml": file(vnfd), "TOSCA-Metadata/TOSCA.meta": meta("")}, strict, []string{
+			"TOSCA-Metadata/TOSCA.meta: there is no ETSI-Entry-change-log [csar.missing-meta-key]",
+			"TOSCA-Metadata/TOSCA.meta: there is no ETSI-Entry-manifest [csar.missing-meta-key]"}},
+		{"TOSCA.meta, complete", fstest.MapFS{"v.yaml": file(vnfd), "v.mf": complete["v.mf"], "ChangeLog.txt": file("x"),
+			"TOSCA-Metadata/TOSCA.meta": meta("ETSI-Entry-Manifest: v.mf\nETSI-Entry-Change-Log: ChangeLog.txt\n")}, strict, nil},
+	} {
+		p, err := tosca.OpenFS(t.Context(), tt.files, tt.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range p.Warnings() {
+			if w.Quirk == "" {
+				got = append(got, w.Error())
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: warnings (-want +got):\n%s", tt.name, diff)
+		}
+		_ = p.Close()
+	}
+}

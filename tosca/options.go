@@ -36,8 +36,9 @@ func WithIntegrity(i csar.Integrity) Option {
 // has the constants.
 type Quirk = problem.Quirk
 
-// Strict makes every deviation an error, except those that Allow names. Without Strict all deviations are warnings.
-func Strict() Option { return func(s *settings) { s.strict = true } }
+// Strict makes every deviation an error, except those that Allow names. Without Strict all deviations are warnings. Strict also warns of a
+// package without manifest (csar.Options.Strict).
+func Strict() Option { return func(s *settings) { s.strict, s.archive.Strict = true, true } }
 
 // Allow makes these deviations warnings even if Strict is set.
 func Allow(quirks ...Quirk) Option {

@@ -39,7 +39,7 @@ topology_template:
 func TestReleases(t *testing.T) {
 	for _, version := range etsi.Versions() {
 		imports := "https://forge.etsi.org/rep/nfv/SOL001/raw/v" + version + "/etsi_nfv_sol001_vnfd_types.yaml"
-		p, err := tosca.OpenFS(context.Background(), fstest.MapFS{"v.yaml": file(strict(imports))}, tosca.Strict())
+		p, err := tosca.OpenFS(context.Background(), withManifest(strict(imports), "Maker", "Product"), tosca.Strict())
 		if err != nil {
 			t.Errorf("SOL001 %s: %v", version, err)
 			continue
@@ -51,7 +51,7 @@ func TestReleases(t *testing.T) {
 }
 
 func TestStrict(t *testing.T) {
-	files := fstest.MapFS{"v.yaml": file(minimal)} // has no imports and no flavour_id
+	files := withManifest(minimal, "p", "n") // has no imports and no flavour_id
 	open := func(opts ...tosca.Option) (list problem.List) {
 		p, err := tosca.OpenFS(context.Background(), files, opts...)
 		if err == nil {
@@ -105,7 +105,8 @@ topology_template:
         invariant_id: v
         flavour_id: f
 `
-	files := fstest.MapFS{"v.yaml": file(service)}
+	files := fstest.MapFS{"v.yaml": file(service), "ChangeLog.txt": file("x"), "v.mf": file(
+		"metadata:\n nsd_name: n\n nsd_designer: d\n nsd_file_structure_version: 1\n nsd_release_date_time: 2026-11-30T10:00:00Z\n")}
 	if _, err := tosca.OpenFS(context.Background(), files); !errors.Is(err, problem.Problem{Code: problem.NotVNFD}) {
 		t.Errorf("an NSD is opened as a VNFD: %v", err)
 	}

@@ -19,6 +19,7 @@ type Archive struct {
 	source    *source
 	limits    Limits
 	integrity Integrity
+	strict    bool
 	meta      Meta
 	metaName  string // name of TOSCA.meta, "" for a package without it
 	// entryLines are the positions of the keys in TOSCA.meta, by key in lower case.

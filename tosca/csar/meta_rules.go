@@ -34,10 +34,10 @@ func (a *Archive) checkKeys(r *report.Report) {
 // wantedEntries are the keys that SOL004 v2.6.1 clause 4.1.2.3 requires.
 var wantedEntries = []string{"manifest", "change-log"}
 
-// checkEntries reports the files and folders of ETSI-Entry-* that do not exist, and missing keys. It does not check a package without
-// any of these keys, which is a plain TOSCA package, like most packages for Tacker. readManifest checks the entry of the manifest.
+// checkEntries reports the files and folders of ETSI-Entry-* that do not exist, and missing keys. Without Options.Strict it does not check a
+// package without any of these keys, which is a plain TOSCA package, like most packages for Tacker. readManifest checks the entry of the manifest.
 func (a *Archive) checkEntries(r *report.Report) {
-	if len(a.meta.Entries) == 0 {
+	if len(a.meta.Entries) == 0 && !a.strict {
 		return
 	}
 	for _, name := range wantedEntries {

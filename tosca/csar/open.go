@@ -19,6 +19,9 @@ type Options struct {
 	Limits Limits
 	// Integrity sets the policy for digests and signatures.
 	Integrity Integrity
+	// Strict also warns of a package without manifest and change log, which SOL004 requires. Most packages for OpenStack Tacker have
+	// neither, and are plain TOSCA packages.
+	Strict bool
 }
 
 // Open opens the package at name, a CSAR (.csar or .zip) or a directory with the same layout. If name is a zip that contains a CSAR with
@@ -84,6 +87,7 @@ func open(ctx context.Context, o Options, from func(*opening) (*source, error)) 
 		return nil, err
 	}
 	a := newArchive(s, p.limits, integrity)
+	a.strict = o.Strict
 	a.listing = r.Warnings()
 	if err == nil {
 		err = r.Err() // read nothing from a package with faulty members

@@ -14,6 +14,9 @@ func (a *Archive) entryInRoot(r *report.Report) error {
 	found := a.rootYAML()
 	if len(found) == 1 {
 		a.meta.EntryDefinitions = found[0]
+		if name := stem(found[0]) + ".mf"; a.strict && !a.Has(name) {
+			r.Warnf(problem.Position{}, problem.MissingFile, "there is no manifest %s in the root", name)
+		}
 		return a.readTemplateMetadata(r)
 	}
 	near := a.nearMiss()

@@ -56,6 +56,7 @@ func (a *Archive) Judge(ctx context.Context, i Integrity) error {
 	}
 	defer func() { <-a.passing }()
 	other, r := newArchive(a.source, a.limits, i), &report.Report{}
+	other.strict = a.strict
 	if err := other.load(ctx, r); err != nil {
 		return err
 	}
