@@ -203,7 +203,6 @@ func (b *builder) flavour(t *topology) Flavour {
 	f.buildVDUs()
 	f.buildContainers()
 	f.buildMCIOPs()
-	f.checkArtifacts()
 	f.buildStorages()
 	f.buildVirtualLinks()
 	f.buildCPs()

@@ -190,8 +190,6 @@ const (
 	UnknownNode Code = "vnfd.unknown-node"
 	// DependencyCycle: MCIOPs depend on each other, so that none can be deployed first.
 	DependencyCycle Code = "vnfd.dependency-cycle"
-	// ArtifactCount: an OS container has not one software image, or an MCIOP not one chart. A warning.
-	ArtifactCount Code = "vnfd.artifact-count"
 	// UnknownAspect: a scaling aspect that is named does not exist.
 	UnknownAspect Code = "vnfd.unknown-aspect"
 	// UnknownDelta: a delta named by a step does not exist. A warning.

@@ -78,7 +78,6 @@ var descriptions = map[Code]string{
 	FlavourID:           "Flavours have no or the same flavour_id.",
 	UnknownNode:         "A node template, or group, that is named does not exist. A warning in the substitution mappings.",
 	DependencyCycle:     "MCIOPs depend on each other, so that none can be deployed first.",
-	ArtifactCount:       "An OS container has not one software image, or an MCIOP not one chart. A warning.",
 	UnknownAspect:       "A scaling aspect that is named does not exist.",
 	UnknownDelta:        "A delta named by a step does not exist. A warning.",
 	UnknownLevel:        "An instantiation level that is named does not exist.",
