@@ -41,6 +41,8 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, quirks
 	}
 	b.buildPackageChanges(v)
 	v.Entry = b.templates(b.entry)
+	b.checkPackageChanges(v)
+	b.checkFiles(v)
 	slices.SortStableFunc(v.Flavours, func(x, y Flavour) int { return cmp.Compare(x.ID, y.ID) })
 	for i := 1; i < len(v.Flavours); i++ {
 		if first, second := v.Flavours[i-1], v.Flavours[i]; first.ID == second.ID {

@@ -24,6 +24,7 @@ func (b *flavourBuilder) buildCoordinations() {
 		c := b.Coordinations[operation]
 		c.Actions = append(c.Actions, b.texts(p.properties.Get("actions"))...)
 		c.Referenced = append(c.Referenced, b.texts(p.properties.Get("referenced_coordination_actions"))...)
+		c.Pos = p.pos
 		b.Coordinations[operation] = c
 	}
 }

@@ -33,11 +33,6 @@ func (b *flavourBuilder) buildHooks() {
 		}
 	}
 	b.buildChangeOperations(n)
-	for _, a := range b.Drivers {
-		if _, err := b.builder.pkg.Artifact(a.File); err != nil {
-			b.report.Warnf(a.Pos, problem.MissingFile, "the file %q of the driver is not in the package", a.File)
-		}
-	}
 }
 
 // buildChangeOperations reads the operations of interfaces derived from ChangeCurrentVnfPackage, also those without a driver.

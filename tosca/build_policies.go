@@ -119,6 +119,9 @@ func (b *flavourBuilder) checkSteps(a Aspect) {
 			known[delta] = true
 		}
 	}
+	if len(a.StepDeltas) == 0 && a.MaxLevel > 0 {
+		b.report.Warnf(a.Pos, problem.UnknownDelta, "the aspect %s has no step_deltas: its steps add no instances", a.ID)
+	}
 	for _, step := range a.StepDeltas {
 		if !known[step] {
 			b.report.Warnf(a.Pos, problem.UnknownDelta, "a step of the aspect %s names the delta %q, which no VDU has", a.ID, step)

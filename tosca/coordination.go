@@ -23,4 +23,6 @@ type CoordinationAction struct {
 type Coordinations struct {
 	// Actions are names of CoordinationActions of the flavour. Referenced are names that other documents define.
 	Actions, Referenced []string
+	// Pos is the position of the last policy for the operation.
+	Pos problem.Position
 }

@@ -47,9 +47,9 @@ const (
 	// MissingEntry: there are no entry definitions.
 	MissingEntry Code = "csar.missing-entry-definitions"
 	// MissingFile: a file that is named is not in the package. A warning for
-	// the files of drivers.
+	// the files of artifacts.
 	MissingFile Code = "csar.missing-file"
-	// HashMismatch: the content of a file has another digest than stated.
+	// HashMismatch: the content of a file has another digest than stated, or two digests are stated for a file.
 	HashMismatch Code = "csar.hash-mismatch"
 	// Changed: a file has another content than when it was read before.
 	Changed Code = "csar.changed"
@@ -206,6 +206,11 @@ const (
 	LevelMismatch Code = "vnfd.level-mismatch"
 	// OutsideProfile: a number of instances lies outside the VDU profile. A warning.
 	OutsideProfile Code = "vnfd.outside-vdu-profile"
+	// PackageChange: a policy for a change of the package names flavours or components that this VNFD lacks, or the change of another
+	// policy. A warning for a policy that is for other VNFDs.
+	PackageChange Code = "vnfd.package-change"
+	// UnknownAction: a coordination action that is named does not exist.
+	UnknownAction Code = "vnfd.unknown-action"
 	// UnknownDriver: a hook names a driver that is no artifact of its node.
 	UnknownDriver Code = "vnfd.unknown-driver"
 	// Misplaced: something stands where SOL001 does not want it, and is read
