@@ -57,12 +57,7 @@ func (b *flavourBuilder) buildMCIOPs() {
 		b := b.at(n)
 		p := MCIOP{ID: n.id, VDUs: b.targets(n, "associatedVdu"), DependsOn: b.dependencies(n), Artifacts: b.artifacts(n), Pos: n.pos}
 		slices.Sort(p.VDUs)
-		for _, key := range sortedKeys(p.Artifacts) {
-			if a := p.Artifacts[key]; b.topo.types.Is(grammar.ArtifactTypes, a.Type, typeHelmChart) {
-				p.Chart = a.File
-				break
-			}
-		}
+		p.Chart = b.chart(p)
 		for _, id := range p.VDUs {
 			if b.VDU(id) == nil {
 				b.report.Errorf(n.pos, problem.UnknownNode, "the MCIOP %s is associated with %q, which is no VDU", n.id, id)
@@ -71,6 +66,45 @@ func (b *flavourBuilder) buildMCIOPs() {
 		b.MCIOPs = append(b.MCIOPs, p)
 	}
 	b.orderMCIOPs()
+	b.checkImages()
+}
+
+// checkImages warns about containers without an image. The images of VDUs with an MCIOP are in its chart.
+func (b *flavourBuilder) checkImages() {
+	ofCharts := map[string]bool{}
+	for _, p := range b.MCIOPs {
+		for _, id := range p.VDUs {
+			if v := b.VDU(id); v != nil {
+				for _, c := range v.Containers {
+					ofCharts[c] = true
+				}
+			}
+		}
+	}
+	for _, c := range b.Containers {
+		if c.Image == nil && !ofCharts[c.ID] {
+			b.report.Warnf(c.Pos, problem.MissingArtifact, "the container %s has no image", c.ID)
+		}
+	}
+}
+
+// chart returns the first Helm chart among the artifacts of an MCIOP, "" without one.
+func (b *flavourBuilder) chart(p MCIOP) string {
+	var keys []string
+	for _, key := range sortedKeys(p.Artifacts) {
+		if b.topo.types.Is(grammar.ArtifactTypes, p.Artifacts[key].Type, typeHelmChart) {
+			keys = append(keys, key)
+		}
+	}
+	switch len(keys) {
+	case 0:
+		b.report.Warnf(p.Pos, problem.MissingArtifact, "the MCIOP %s has no artifact of type %s", p.ID, typeHelmChart)
+		return ""
+	case 1:
+	default:
+		b.report.Warnf(p.Artifacts[keys[1]].Pos, problem.SeveralCharts, "the MCIOP %s has several charts, of which only %s is deployed", p.ID, keys[0])
+	}
+	return p.Artifacts[keys[0]].File
 }
 
 // dependencies lists the MCIOPs that a template depends on. A dependency on another node is no order of deployment.

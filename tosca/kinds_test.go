@@ -69,7 +69,7 @@ func TestUnfilledRequirements(t *testing.T) {
 		{"external with properties", cp + substitution + "{mapping: [CP, virtual_link], properties: {}}]}\n", nil},
 		{"external by another name", cp + substitution + "[CP, virtual_binding]]}\n", unfilled},
 		{"unit", strings.Replace(unit, "simple_yaml_1_2", "simple_yaml_1_3", 1), unfilled},
-		{"unit of an MCIOP", strings.Replace(unit, "simple_yaml_1_2", "simple_yaml_1_3", 1) + "    M: {type: tosca.nodes.nfv.Mciop, requirements: [associatedVdu: DU]}\n", nil},
+		{"unit of an MCIOP", strings.Replace(unit, "simple_yaml_1_2", "simple_yaml_1_3", 1) + "    M: {type: tosca.nodes.nfv.Mciop, requirements: [associatedVdu: DU], artifacts: {c: {type: tosca.artifacts.nfv.HelmChart, file: v.yaml}}}\n", nil},
 		{"own type", head + "    C: {type: my}\nnode_types: {my: {derived_from: tosca.nodes.Root, requirements: [link: tosca.capabilities.Node]}}\n", nil},
 		{"relaxed type", head + "    C: {type: my}\nnode_types: {my: {derived_from: tosca.nodes.nfv.VduCp, requirements: [virtual_link: {capability: tosca.capabilities.nfv.VirtualLinkable, occurrences: [0, 1]}]}}\n",
 			[]string{"v.yaml:6:5 tosca.unfilled-requirement?"}}, // its binding

@@ -133,3 +133,34 @@ func TestPackageChangeRules(t *testing.T) {
 		})
 	}
 }
+
+// TestContainerRules has containers and MCIOPs of which nothing can be deployed.
+func TestContainerRules(t *testing.T) {
+	head := strings.Replace(head, "1_2\n", "1_3\nimports: [etsi_nfv_sol001_vnfd_types.yaml]\n", 1)
+	const (
+		container = "    C: {type: tosca.nodes.nfv.Vdu.OsContainer, artifacts: {i: {type: tosca.artifacts.nfv.SwImage, file: nginx}}}\n"
+		pod       = "    P: {type: tosca.nodes.nfv.Vdu.OsContainerDeployableUnit, requirements: [container: C]}\n"
+		chart     = "{type: tosca.artifacts.nfv.HelmChart, file: v.yaml}"
+	)
+	mciop := func(artifacts string) string {
+		return "    M: {type: tosca.nodes.nfv.Mciop, requirements: [associatedVdu: P], artifacts: {" + artifacts + "}}\n"
+	}
+	for name, c := range map[string]struct {
+		yaml string
+		want []string
+	}{
+		"right":              {container + pod + mciop("c: "+chart), nil},
+		"no image, no chart": {strings.Replace(container, "nfv.SwImage", "File", 1) + pod, []string{"v.yaml:7:5 vnfd.missing-artifact?"}},
+		"image of the chart": {strings.Replace(container, "nfv.SwImage", "File", 1) + pod + mciop("c: "+chart), nil},
+		"no chart":           {container + pod + mciop("c: {type: tosca.artifacts.File, file: v.yaml}"), []string{"v.yaml:9:5 vnfd.missing-artifact?"}},
+		"several charts":     {container + pod + mciop("c: "+chart+", d: "+chart), []string{"v.yaml:9:140 vnfd.several-charts?"}},
+		"no such chart":      {container + pod + mciop("c: {type: tosca.artifacts.nfv.HelmChart, file: x.tgz}"), []string{"v.yaml:9:84 csar.missing-file?"}},
+		"without an MCIOP":   {container + pod, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, found(t, fstest.MapFS{"v.yaml": file(head + c.yaml)})); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

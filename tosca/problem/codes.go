@@ -188,6 +188,10 @@ const (
 	// UnknownNode: a node template, or group, that is named does not exist.
 	// A warning in the substitution mappings.
 	UnknownNode Code = "vnfd.unknown-node"
+	// MissingArtifact: a container that belongs to no MCIOP has no image, or an MCIOP has no chart. A warning.
+	MissingArtifact Code = "vnfd.missing-artifact"
+	// SeveralCharts: an MCIOP has several charts, of which one is deployed. A warning.
+	SeveralCharts Code = "vnfd.several-charts"
 	// DependencyCycle: MCIOPs depend on each other, so that none can be deployed first.
 	DependencyCycle Code = "vnfd.dependency-cycle"
 	// UnknownAspect: a scaling aspect that is named does not exist.

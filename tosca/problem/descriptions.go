@@ -77,6 +77,8 @@ var descriptions = map[Code]string{
 	MissingProperty:     "A property that SOL001 requires is not there.",
 	FlavourID:           "Flavours have no or the same flavour_id.",
 	UnknownNode:         "A node template, or group, that is named does not exist. A warning in the substitution mappings.",
+	MissingArtifact:     "A container that belongs to no MCIOP has no image, or an MCIOP has no chart. A warning.",
+	SeveralCharts:       "An MCIOP has several charts, of which one is deployed. A warning.",
 	DependencyCycle:     "MCIOPs depend on each other, so that none can be deployed first.",
 	UnknownAspect:       "A scaling aspect that is named does not exist.",
 	UnknownDelta:        "A delta named by a step does not exist. A warning.",
