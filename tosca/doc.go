@@ -33,7 +33,8 @@
 //
 // Flavour has typed fields for what a VNFM uses. Flavour.Nodes, Policies and Groups have all templates of the flavour, with their
 // types, evaluated properties, requirements, targets and triggers, also of types that SOL001 does not define. VNFD.Changes has the
-// policies for a change of the package.
+// policies for a change of the package, and Flavour.CheckParameters compares the additionalParams of a request with the declarations of
+// the descriptor.
 //
 // Imports refer to files of the package or to the type definitions of SOL001. These are bundled, so a package need not contain
 // them, and may import them by file name or URL. If a package contains a copy, the copy is used. The whole descriptor is checked
