@@ -39,6 +39,7 @@ type config struct {
 	TLS        tlsConfig      `yaml:"tls"`
 	Tokens     tokenConfig    `yaml:"tokens"`
 	Keystone   keystoneConfig `yaml:"keystone"`
+	NFVO       nfvoConfig     `yaml:"nfvo"`    // default: none
 	Audit      string         `yaml:"audit"`   // file of audit records, or "log"; default: none
 	Scripts    []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
 	Allow      []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
@@ -203,6 +204,7 @@ func (c *config) readFile(name string) error {
 	}
 	c.Key.isFile()
 	c.TLS.Key.isFile()
+	c.NFVO.Key.isFile()
 	for i := range c.OldKeys {
 		c.OldKeys[i].isFile()
 	}
@@ -224,7 +226,7 @@ func (c *config) check() error {
 	_, _, badTemporal := net.SplitHostPort(c.Temporal.Address)
 	wrong(c.Temporal.Address != "" && badTemporal != nil, "temporal.address", "must be an address and a port, such as temporal.example:7233")
 	wrong(c.Temporal.Address != "" && !c.Postgres.given(), "temporal", "needs postgres: Temporal runs operations in any process")
-	wrong(c.Packages == "" && c.Onboarding == "", "packages", "is required: a folder of VNF packages, or onboarding")
+	wrong(c.Packages == "" && c.Onboarding == "" && c.NFVO.Packages == "", "packages", "is required: a folder of VNF packages, onboarding, or nfvo.packages")
 	wrong(c.Data == "" && !c.onSandbox, "data", "is required: a folder for the state")
 	wrong((c.TLS.Certificate == "") == c.TLS.Key.given(), "tls", "needs both certificate and key")
 	_, knownHelm := helmModes[c.Helm]
@@ -232,6 +234,7 @@ func (c *config) check() error {
 	wrong(c.onSandbox && c.Helm == "cli", "helm", "cli needs the program helm on machines, which those of the sandbox lack")
 	c.checkSenders(wrong)
 	c.checkSecrets(wrong)
+	c.NFVO.check(wrong)
 	address, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && address.IsLoopback()
 	wrong(badListen == nil && !local && (c.TLS.Certificate == "" || !c.identifies()), "listen",

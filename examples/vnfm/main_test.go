@@ -90,6 +90,9 @@ func TestConfig(t *testing.T) {
 		"credential":          {"packages: p\ndata: d\nkeystone: {auth_url: 'https://k/v3', application_credential_id: c, password: s, roles: {member: operator}}", nil, nil},
 		"half a Keystone": {"packages: p\ndata: d\nkeystone: {user: u, roles: {member: Operator}}", nil, []string{
 			"keystone: needs auth_url and roles", "keystone: needs either user and project", "keystone: needs password", "keystone.roles.member: must be"}},
+		"NFVO":             {"data: d\nnfvo: {url: 'https://n', sol003: 2.6.1, token_url: 'https://n/t', client_id: vnfm, client_secret: s, packages: p}", nil, nil},
+		"half a NFVO":      {"packages: p\ndata: d\nnfvo: {url: 'ftp://n', sol003: 1.0, token_url: 'http://n/t', certificate: c}", nil, []string{"nfvo: needs both certificate and key", "nfvo.certificate: ", "Config.URL", "Config.SOL003", "Config.TokenURL"}},
+		"NFVO without URL": {"packages: p\ndata: d\nnfvo: {client_id: vnfm}", nil, []string{"nfvo.url: is required"}},
 		"Keystone needs roles of all": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}\nkeystone: {auth_url: 'https://k/v3', user: u, project: p, password: s, roles: {member: operator}}", nil,
 			[]string{`tls.clients["CN=a"]: needs a role`}},
 	} {

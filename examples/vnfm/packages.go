@@ -1,14 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/vnfkit/vnfkit/examples/vnfm/internal/admin"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 )
+
+// openPackages returns the packages of the folder, the onboarded ones and those of the NFVO.
+func (v *vnfm) openPackages() (vnflcm.Packages, error) {
+	own, err := v.openOwnPackages()
+	if err != nil {
+		return nil, err
+	}
+	return v.openNFVO(own)
+}
+
+// openOwnPackages returns the onboarded packages and those of the folder.
+func (v *vnfm) openOwnPackages() (vnflcm.Packages, error) {
+	var folder vnflcm.Packages
+	if v.config.Packages != "" {
+		folder = vnflcm.DirPackages(v.config.Packages)
+		v.folder, _ = folder.(vnflcm.PackageLister)
+	}
+	dir := v.config.Onboarding
+	if v.config.onSandbox {
+		dir = cmp.Or(dir, filepath.Join(v.config.Data, "onboarded"))
+	}
+	if dir == "" {
+		return folder, nil
+	}
+	var err error
+	v.packages, err = onboarding.New(dir, onboarding.Options{Allow: v.config.policy(), AllowHTTP: v.config.onSandbox, Further: folder, Logger: v.log})
+	return v.packages, err
+}
 
 // logPackages logs each package with the id of its VNFD, and each one that cannot be read with its faults.
 func (v *vnfm) logPackages(ctx context.Context) {
@@ -33,7 +63,7 @@ func (v *vnfm) usedPackages(ctx context.Context) ([]admin.Package, error) {
 	return list, errors.Join(err1, err2)
 }
 
-// listPackages lists the onboarded packages and those of the folder.
+// listPackages lists the onboarded packages, those of the NFVO and those of the folder.
 func (v *vnfm) listPackages(ctx context.Context, usage packageUsage) (out []admin.Package, err error) {
 	var errs []error
 	if v.packages != nil {
@@ -41,6 +71,13 @@ func (v *vnfm) listPackages(ctx context.Context, usage packageUsage) (out []admi
 		errs = append(errs, err)
 		for _, p := range page.Items {
 			out = append(out, onboardedPackage(p, usage))
+		}
+	}
+	if v.fetched != nil {
+		list, err := v.fetched.List(ctx)
+		errs = append(errs, err)
+		for _, p := range list {
+			out = append(out, admin.Package{ID: p.ID, VnfdID: p.VnfdID, State: "NFVO, " + string(p.State), InUse: usage.byID[p.ID]})
 		}
 	}
 	if v.folder != nil {

@@ -135,6 +135,10 @@ func (c *config) checkSecrets(wrong func(is bool, setting, reason string)) {
 	}
 	read("postgres", c.Postgres)
 	read("keystone.password", c.Keystone.Password)
+	read("nfvo.client_secret", c.NFVO.ClientSecret)
+	if c.NFVO.Key.given() {
+		read("nfvo.key", c.NFVO.Key)
+	}
 	if c.TLS.Key.File == "" {
 		read("tls.key", c.TLS.Key)
 	}

@@ -121,13 +121,13 @@ func (c *tackerClient) ends(instance, state string) (id string) {
 	return id
 }
 
-// nfvo counts notifications.
-type nfvo struct {
+// notified counts notifications.
+type notified struct {
 	mu  sync.Mutex
 	got map[string]bool
 }
 
-func (n *nfvo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (n *notified) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var document struct{ NotificationType, Operation, OperationState string }
 	if json.NewDecoder(r.Body).Decode(&document) == nil {
 		n.mu.Lock()
@@ -181,7 +181,7 @@ func needTackerClient(t *testing.T) {
 func TestTackerClient(t *testing.T) {
 	needTackerClient(t)
 	p := start(t, t.TempDir(), "-packages="+packagesWithBrokenCNI(t))
-	told := &nfvo{got: map[string]bool{}}
+	told := &notified{got: map[string]bool{}}
 	subscriber := httptest.NewServer(told)
 	t.Cleanup(subscriber.Close)
 	for version, header := range map[string]string{"1": "1.3.0", "2": "2.0.0"} {

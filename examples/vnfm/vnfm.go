@@ -35,6 +35,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/nfvo"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 	"github.com/vnfkit/vnfkit/vnflcm/store/postgres"
@@ -49,9 +50,12 @@ type vnfm struct {
 	notifier *notify.Notifier
 	packages *onboarding.Repository // nil without onboarding
 	folder   vnflcm.PackageLister   // nil without a folder of packages
-	handler  http.Handler
-	pages    *pages
-	measured measured
+	// orchestrator is the NFVO, fetched are its packages; nil without.
+	orchestrator *nfvo.Client
+	fetched      *nfvo.PackageCache
+	handler      http.Handler
+	pages        *pages
+	measured     measured
 
 	workflows *workflows // nil without Temporal
 	beside    bool       // another process may have the data folder, and the world of the sandbox
@@ -121,25 +125,6 @@ func (v *vnfm) openData(ctx context.Context) (vnflcm.Config, error) {
 	store, err3 := v.openStore(ctx)
 	packages, err4 := v.openPackages()
 	return vnflcm.Config{Store: store, Key: key, OldKeys: oldKeys, Packages: packages, Logger: v.log}, errors.Join(err1, err2, err3, err4)
-}
-
-// openPackages returns the onboarded packages and those of the folder.
-func (v *vnfm) openPackages() (vnflcm.Packages, error) {
-	var folder vnflcm.Packages
-	if v.config.Packages != "" {
-		folder = vnflcm.DirPackages(v.config.Packages)
-		v.folder, _ = folder.(vnflcm.PackageLister)
-	}
-	dir := v.config.Onboarding
-	if v.config.onSandbox {
-		dir = cmp.Or(dir, filepath.Join(v.config.Data, "onboarded"))
-	}
-	if dir == "" {
-		return folder, nil
-	}
-	var err error
-	v.packages, err = onboarding.New(dir, onboarding.Options{Allow: v.config.policy(), AllowHTTP: v.config.onSandbox, Further: folder, Logger: v.log})
-	return v.packages, err
 }
 
 // addAPI makes the HTTP interface.
@@ -321,6 +306,9 @@ func (v *vnfm) serve(ctx context.Context) error {
 	if v.packages != nil {
 		background.Go(func() { v.report("onboarding packages", v.packages.Run(work)) })
 	}
+	if v.fetched != nil {
+		background.Go(func() { v.report("following the packages of the NFVO", v.fetched.Run(work)) })
+	}
 	background.Go(func() { v.report("sending notifications", v.notifier.Run(work)) })
 	background.Go(func() { v.report("serving metrics", v.serveMetrics(work)) })
 	background.Go(func() { v.report("checking VIMs", v.checkVIMs(work)) })
@@ -372,6 +360,9 @@ func (v *vnfm) routes(ending <-chan struct{}) http.Handler {
 func (v *vnfm) resources(ending <-chan struct{}) map[string]http.Handler {
 	out := v.pages.resources()
 	out["/"] = v.handler // also for what does not exist: the API identifies the sender first, and writes the audit record
+	if v.fetched != nil {
+		out[nfvoPackagesPath] = v.fetched
+	}
 	out["GET /healthz"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	out["GET /readyz"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
