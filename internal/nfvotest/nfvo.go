@@ -124,8 +124,8 @@ func (n *NFVO) Issued() int {
 // issue answers RFC 6749 4.4.2.
 func (n *NFVO) issue(w http.ResponseWriter, r *http.Request) {
 	id, secret, isBasic := r.BasicAuth()
-	isCertified := len(r.TLS.VerifiedChains) > 0 && r.FormValue("client_id") == ClientID
-	if r.FormValue("grant_type") != "client_credentials" || !(isBasic && id == ClientID && secret == Secret) && !isCertified {
+	isKnown := isBasic && id == ClientID && secret == Secret || len(r.TLS.VerifiedChains) > 0 && r.FormValue("client_id") == ClientID
+	if r.FormValue("grant_type") != "client_credentials" || !isKnown {
 		answer(w, http.StatusUnauthorized, "application/json", map[string]any{"error": "invalid_client", "error_description": "not " + secret})
 		return
 	}

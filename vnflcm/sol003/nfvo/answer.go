@@ -39,10 +39,7 @@ var (
 func (c *Client) refusal(answer *http.Response) error {
 	defer func() { _ = answer.Body.Close() }()
 	refused := &statusError{status: answer.StatusCode}
-	switch {
-	case answer.StatusCode/100 == 3:
-		refused.reason = "redirects are not followed"
-	default:
+	if refused.reason = "redirects are not followed"; answer.StatusCode/100 != 3 {
 		refused.reason = answerlimit.Shorten(c.withoutSecrets(reasonOf(answer.Body)))
 	}
 	sent := slices.Contains(unknown, answer.StatusCode)
@@ -76,7 +73,7 @@ func retryAfter(header http.Header) time.Duration {
 	const shortest, longest = 100 * time.Millisecond, 24 * time.Hour
 	text := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return min(max(time.Duration(seconds)*time.Second, shortest), longest) //nolint:gosec // at most 31 bits
+		return min(max(time.Duration(seconds)*time.Second, shortest), longest)
 	}
 	if date, err := http.ParseTime(text); err == nil {
 		return min(max(time.Until(date), shortest), longest)
