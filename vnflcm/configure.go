@@ -63,6 +63,19 @@ func (m *Manager) configuring(ctx context.Context, instanceID string, req VnfInf
 	return found, nil
 }
 
+// maintenanceBy returns the maintenance that a request starts if the request is a modification, and other requests as they are.
+func (m *Manager) maintenanceBy(ctx context.Context, instanceID string, request any) (any, error) {
+	modification, is := request.(VnfInfoModificationRequest)
+	if !is {
+		return request, nil
+	}
+	maintenance, err := m.configuring(ctx, instanceID, modification)
+	if err == nil && maintenance == nil {
+		err = fmt.Errorf("%w: no preview of a modification that starts no maintenance", ErrNotSupported)
+	}
+	return maintenance, err
+}
+
 func (m *Manager) hasConfigurers() bool {
 	for _, d := range m.cfg.Mgmt {
 		if _, able := d.(Configurer); able {

@@ -218,6 +218,14 @@ func TestMaintainPreview(t *testing.T) {
 	if diff := cmp.Diff(want, plan.Tasks); diff != "" || plan.Operation != vnflcm.OpModifyInfo {
 		t.Errorf("operation %s, tasks:\n%s", plan.Operation, diff)
 	}
+	configures := vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: params(t, `{"certificates":"new"}`)}
+	configured, err := x.Preview(t.Context(), id, configures)
+	must(t, err)
+	if diff := cmp.Diff(plan.Tasks, configured.Tasks); diff != "" || configured.Operation != vnflcm.OpModifyInfo {
+		t.Errorf("operation %s of a modification, tasks:\n%s", configured.Operation, diff)
+	}
+	_, err = x.Preview(t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: params(t, `{"certificates":"old"}`)})
+	wantIs(t, err, vnflcm.ErrNotSupported)
 	_, err = x.Preview(t.Context(), id, vnflcm.MaintainVnfRequest{Task: "paint"})
 	if wantIs(t, err, vnflcm.ErrNotSupported); !errors.Is(err, vnflcm.ErrNotSupported) || vnflcm.Problem(err).Status == 500 {
 		t.Errorf("the problem is %+v", vnflcm.Problem(err))

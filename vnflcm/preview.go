@@ -104,9 +104,14 @@ type Previewer interface {
 }
 
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
-// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest or MaintainVnfRequest. The errors are those of the operation. Hooks of drivers that are no
-// Previewer have one task without a name.
+// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, MaintainVnfRequest, or a VnfInfoModificationRequest that
+// starts a maintenance (Configurer). The errors are those of the operation. Hooks of drivers that are no Previewer have one task without a
+// name.
 func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
+	request, err := m.maintenanceBy(ctx, instanceID, request)
+	if err != nil {
+		return nil, err
+	}
 	kind, request, prepare, err := previewed(request)
 	if err != nil {
 		return nil, err
@@ -157,6 +162,8 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 		return OpOperate, r, nil, nil
 	case MaintainVnfRequest:
 		return OpModifyInfo, r.stored(), nil, r.check()
+	case *storedConfiguration:
+		return OpModifyInfo, r, nil, nil
 	}
 	return "", nil, nil, fmt.Errorf("%w: no preview of a %T", ErrNotSupported, request)
 }

@@ -78,6 +78,7 @@ var isolation = map[string]struct {
 	"GET /vnflcm/{v}/subscriptions/{id}":    {names: subscription},
 	"DELETE /vnflcm/{v}/subscriptions/{id}": {names: subscription},
 
+	"PATCH /preview/v1/vnf_instances/{id}":                       {names: instance, body: `{"vnfConfigurableProperties":{"a":1}}`},
 	"POST /preview/v1/vnf_instances/{id}/instantiate":            {names: instance, body: `{"flavourId":"simple"}`},
 	"POST /preview/v1/vnf_instances/{id}/scale":                  {names: instance, body: `{"type":"SCALE_OUT","aspectId":"workers"}`},
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         {names: instance, body: `{"scaleInfo":[{"aspectId":"workers","scaleLevel":1}]}`},

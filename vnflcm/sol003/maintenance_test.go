@@ -23,6 +23,15 @@ type keeper struct{ vnflcm.NoopDriver }
 
 func (keeper) Maintains(task vnflcm.MaintenanceTask) bool { return task == vnflcm.RenewCertificates }
 
+// Configure implements vnflcm.Configurer.
+func (keeper) Configure(properties vnflcm.Params) (vnflcm.MaintainVnfRequest, bool, error) {
+	var given struct {
+		Renew bool `json:"renew"`
+	}
+	_, err := properties.Decode(&given)
+	return vnflcm.MaintainVnfRequest{Task: vnflcm.RenewCertificates}, given.Renew, err
+}
+
 func (keeper) Validate(_ context.Context, op *vnflcm.Operation) error {
 	if op.Maintain != nil && strings.Contains(string(op.Maintain.AdditionalParams.Reveal()), "wrong") {
 		return &vnflcm.ParamError{Path: "additionalParams.wrong", Reason: "is wrong"}
@@ -77,6 +86,11 @@ func TestMaintenance(t *testing.T) {
 	if diff := cmp.Diff(any(tasks), got["tasks"]); diff != "" || got["operation"] != "MODIFY_INFO" {
 		t.Errorf("the preview is of %v:\n%s", got["operation"], diff)
 	}
+	instance := "/preview" + strings.TrimSuffix(strings.TrimPrefix(task, "/maintenance"), "/renew_certificates")
+	if diff := cmp.Diff(any(got), x.send("PATCH", instance, `{"vnfConfigurableProperties":{"renew":true}}`, 200).tree); diff != "" {
+		t.Errorf("the preview of a modification:\n%s", diff)
+	}
+	x.send("PATCH", instance, `{"vnfInstanceName":"other"}`, 404)
 }
 
 // Certificates implements vnflcm.CertificateReader.

@@ -17,6 +17,8 @@ var previewResources = map[string]methods{
 	"/vnf_instances/{id}/heal":           {http.MethodPost: preview[vnflcm.HealVnfRequest]},
 	"/vnf_instances/{id}/terminate":      {http.MethodPost: preview[vnflcm.TerminateVnfRequest]},
 
+	"/vnf_instances/{id}": {http.MethodPatch: (*call).previewModification},
+
 	"/vnf_instances/{id}/renew_certificates": {http.MethodPost: previewMaintenance(vnflcm.RenewCertificates)},
 	"/vnf_instances/{id}/upgrade":            {http.MethodPost: previewMaintenance(vnflcm.Upgrade)},
 }
@@ -29,6 +31,23 @@ func preview[R any](c *call) error {
 	}
 	var req R
 	if _, err := c.readBody(&req, mediaJSON); err != nil {
+		return err
+	}
+	return c.sendPreview(id, req)
+}
+
+// previewModification answers what the maintenance would do that a modification starts.
+func (c *call) previewModification() error {
+	id := c.r.PathValue("id")
+	if err := c.permit(id); err != nil {
+		return err
+	}
+	var req vnflcm.VnfInfoModificationRequest
+	body, err := c.readBody(&req, mediaPatch, mediaJSON)
+	if err != nil {
+		return err
+	}
+	if err := removals(body, &req); err != nil {
 		return err
 	}
 	return c.sendPreview(id, req)

@@ -52,6 +52,7 @@ var neededRoles = map[string]sol003.Role{
 	"GET /vnflcm/{v}/subscriptions/{id}":    sol003.RoleReader,
 	"DELETE /vnflcm/{v}/subscriptions/{id}": sol003.RoleOperator,
 
+	"PATCH /preview/v1/vnf_instances/{id}":                       sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/instantiate":            sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/scale":                  sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         sol003.RoleOperator,
