@@ -1,6 +1,7 @@
 package kubeadm_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -196,6 +197,14 @@ func TestUpgradeByProperty(t *testing.T) {
 		if _, err := l.Modify(t.Context(), id, version(text), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
+	}
+	modification, err := l.Preview(t.Context(), id, version(`"1.36.3"`))
+	task, errTask := l.Preview(t.Context(), id, upgrading(t, toNext))
+	if err := errors.Join(err, errTask); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(task.String(), modification.String()); diff != "" || !strings.Contains(task.String(), "uncordon-1.36.3") {
+		t.Errorf("the preview of the modification:\n%s", diff)
 	}
 	l.Must(l.Modify(t.Context(), id, version(`"1.36.3"`), ""))
 	l.wantVersions(all(1, 1, "1.36.3", "3.6.8"))

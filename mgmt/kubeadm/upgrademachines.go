@@ -78,7 +78,7 @@ func runCheckClocks(ctx context.Context, e *environment, _ mgmt.Node) error {
 		before := time.Now()
 		clock, err := controlplane.Clock(ctx, nodes[i])
 		if err == nil { // seconds are cut off
-			readings[i] = &reading{nodes[i], clock.Sub(time.Now()), clock.Add(time.Second).Sub(before)}
+			readings[i] = &reading{nodes[i], time.Until(clock), clock.Add(time.Second).Sub(before)}
 		}
 		return context.Cause(ctx)
 	})
