@@ -181,6 +181,24 @@ func TestUpgradeOfPatch(t *testing.T) {
 	}
 }
 
+// TestUpgradeForeignNetwork: a pod network of the package stays, with a warning, unless the request gives a manifest.
+func TestUpgradeForeignNetwork(t *testing.T) {
+	t.Parallel()
+	const manifest, warning = `{"cni_manifest_path":"Files/kubernetes/cni.yaml"}`, "the pod network of Files/kubernetes/cni.yaml stays as it is"
+	cni := "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cni, namespace: kube-system}\n" +
+		"spec: {selector: {matchLabels: {app: cni}}, template: {metadata: {labels: {app: cni}}, spec: {containers: [{name: cni, image: cni}]}}}\n"
+	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/cni.yaml": cni})})
+	id := l.Instantiated("instantiate_sandbox.json", with(t, manifest))
+	occ := l.upgrade(id, `{"kubernetes_version":"1.35.6","cni_manifest_path":"Files/kubernetes/cni.yaml"}`)
+	if strings.Contains(strings.Join(occ.Warnings, "\n"), warning) {
+		t.Errorf("warnings of an upgrade with a manifest: %q", occ.Warnings)
+	}
+	occ = l.upgrade(id, toNext)
+	if !strings.Contains(strings.Join(occ.Warnings, "\n"), warning) {
+		t.Errorf("warnings: %q", occ.Warnings)
+	}
+}
+
 // TestUpgradeByProperty: a modification of the property kubernetes_version upgrades the cluster.
 func TestUpgradeByProperty(t *testing.T) {
 	t.Parallel()

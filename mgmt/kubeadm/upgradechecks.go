@@ -127,6 +127,9 @@ func runCheckCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
 	if len(budgets) > 0 {
 		e.op.Warn(ctx, "disruption budgets allow no eviction now, drain_policy decides when the turn of a node comes: "+strings.Join(budgets, ", "))
 	}
+	if u := e.shape.Upgrade; u.ControlPlane && !u.Network {
+		e.op.Warn(ctx, fmt.Sprintf("the pod network of %s stays as it is: give cni_manifest_path if Kubernetes %s needs a newer one", e.p.CNIManifestPath, u.target()))
+	}
 	settings, errSettings := e.removedSettings(ctx)
 	return errors.Join(errBudgets, errSettings, e.refuse(ctx, checkAPIServers, servers), e.refuse(ctx, checkMembers, e.etcd().Check(ctx, e.controlPlane)),
 		e.refuse(ctx, checkNodes, errors.Join(notReady...)), e.refuse(ctx, checkAPIs, e.removedAPIs(ctx)), e.refuse(ctx, checkSettings, errors.Join(settings...)))
