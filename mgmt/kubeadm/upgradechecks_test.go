@@ -21,6 +21,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/sshexec/sshtest"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // finding is something wrong in a cluster before an upgrade.
@@ -144,6 +145,21 @@ func TestUpgradeFindings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAfterRefusedUpgrade: an upgrade that kubeadm of the new version has refused leaves a cluster that can be scaled and healed in its version.
+func TestAfterRefusedUpgrade(t *testing.T) {
+	t.Parallel()
+	l, id := ofThree(t, setup{sandbox: sandbox.Config{Missing: []string{"registry.k8s.io/etcd:3.6.8-0"}}})
+	opID, err := l.Maintain(t.Context(), id, upgrading(t, toNext))
+	if err := l.Fails(opID, err); strings.Count(err.Error(), "the check images: image registry.k8s.io/etcd:3.6.8-0") != 3 {
+		t.Errorf("not one finding for each control-plane node: %v", err)
+	}
+	l.fails(opID)
+	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+	l.stop("masterNode-1")
+	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")}))
+	l.wantVersions(all(3, 3, "1.35.4", "3.6.6"))
 }
 
 // passingOver adds a check to the request of an upgrade.
