@@ -26,12 +26,14 @@ const adminHelp = `Vnfm admin has commands for the operator of a VNFM. They read
 	vnfm admin -config vnfm.yaml ssh ID             list the machines of a VNF instance
 	vnfm admin -config vnfm.yaml ssh ID VNFC        run the commands of standard input on a machine
 	vnfm admin -config vnfm.yaml ssh ID VNFC -- df -h
+	vnfm admin -config vnfm.yaml grant OPERATION REASON
+	                                                let an operation begin that waits for the grant of the NFVO
 	vnfm admin -config vnfm.yaml abandon ID         give a VNF instance up whose VIM is gone
 	vnfm admin -config vnfm.yaml forget KIND ID     remove a record that cannot be read
 	vnfm admin -config vnfm.yaml purge              remove old operations, as the setting retention says
 	vnfm admin -config vnfm.yaml reseal             seal all records under the current key
 
-abandon, forget and purge print what they would do, and do it with -yes. docs/admin.md has more.
+grant, abandon, forget and purge print what they would do, and do it with -yes. docs/admin.md has more.
 `
 
 // administer runs a command of the operator.
@@ -40,7 +42,7 @@ func administer(ctx context.Context, args []string) error {
 	var o admin.Options
 	program := cli.New("vnfm admin", adminHelp, admin.Commands()...)
 	f.common(program.Flags)
-	program.Flags.BoolVar(&o.Yes, "yes", false, "do what abandon, forget or purge print")
+	program.Flags.BoolVar(&o.Yes, "yes", false, "do what grant, abandon, forget or purge print")
 	program.Flags.BoolVar(&o.JSON, "json", false, "print a list as JSON")
 	program.Flags.BoolVar(&o.All, "all", false, "diagnose all VNF instances and VIMs")
 	words, err := program.Parse(args, os.Stdout)
@@ -89,7 +91,7 @@ func (v *vnfm) commands(o admin.Options) *admin.VNFM {
 		Audit: func(ctx context.Context, command string, run func() error) error {
 			return v.config.audited(ctx, v.log, command, run)
 		},
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Options: o}
+		User: operator(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Options: o}
 	if v.config.onSandbox && v.beside {
 		out.NoWorld = errNoWorld
 	}

@@ -40,6 +40,7 @@ type config struct {
 	Tokens     tokenConfig    `yaml:"tokens"`
 	Keystone   keystoneConfig `yaml:"keystone"`
 	NFVO       nfvoConfig     `yaml:"nfvo"`    // default: none
+	Grant      *grantConfig   `yaml:"grant"`   // default: operations need no grant
 	Audit      string         `yaml:"audit"`   // file of audit records, or "log"; default: none
 	Scripts    []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
 	Allow      []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
@@ -235,6 +236,7 @@ func (c *config) check() error {
 	c.checkSenders(wrong)
 	c.checkSecrets(wrong)
 	c.NFVO.check(wrong)
+	c.checkGrant(wrong)
 	address, err := netip.ParseAddr(host)
 	local := host == "localhost" || err == nil && address.IsLoopback()
 	wrong(badListen == nil && !local && (c.TLS.Certificate == "" || !c.identifies()), "listen",

@@ -92,6 +92,8 @@ func TestConfig(t *testing.T) {
 			"keystone: needs auth_url and roles", "keystone: needs either user and project", "keystone: needs password", "keystone.roles.member: must be"}},
 		"NFVO":             {"data: d\nnfvo: {url: 'https://n', sol003: 2.6.1, token_url: 'https://n/t', client_id: vnfm, client_secret: s, packages: p}", nil, nil},
 		"half a NFVO":      {"packages: p\ndata: d\nnfvo: {url: 'ftp://n', sol003: 1.0, token_url: 'http://n/t', certificate: c}", nil, []string{"nfvo: needs both certificate and key", "nfvo.certificate: ", "Config.URL", "Config.SOL003", "Config.TokenURL"}},
+		"grants":           {"data: d\napi_root: https://v\nnfvo: {url: 'https://n', packages: p}\ngrant: {operations: [HEAL], when_unreachable: proceed, within: 5m}", nil, nil},
+		"wrong grants":     {"packages: p\ndata: d\ngrant: {operations: [MODIFY_INFO], when_unreachable: never, within: -1s}", nil, []string{"grant: needs nfvo", "grant: needs api_root", "grant.operations[0]: must be one of", "grant.when_unreachable: must be wait", "grant.within: must be"}},
 		"NFVO without URL": {"packages: p\ndata: d\nnfvo: {client_id: vnfm}", nil, []string{"nfvo.url: is required"}},
 		"Keystone needs roles of all": {"packages: p\ndata: d\ntls: {certificate: c, key: k, client_ca: a, clients: {CN=a: north}}\nkeystone: {auth_url: 'https://k/v3', user: u, project: p, password: s, roles: {member: operator}}", nil,
 			[]string{`tls.clients["CN=a"]: needs a role`}},

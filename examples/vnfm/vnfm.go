@@ -104,7 +104,10 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 			return nil, err
 		}
 	}
-	v.measured.attach(&managed) //nolint:contextcheck // an event has no context
+	v.measured.attach(&managed)                      //nolint:contextcheck // an event has no context
+	if err := v.askForGrants(&managed); err != nil { //nolint:contextcheck // the same
+		return nil, err
+	}
 	if v.Manager, err = vnflcm.New(ctx, managed); err != nil {
 		return nil, err
 	}

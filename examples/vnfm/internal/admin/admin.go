@@ -27,6 +27,7 @@ type VNFM struct {
 	NoWorld error
 	// Audit runs a command and writes its record.
 	Audit   func(ctx context.Context, command string, run func() error) error
+	User    string    // who runs the commands
 	In      io.Reader // standard input of commands on machines
 	Out     io.Writer
 	Err     io.Writer // standard error of commands on machines
@@ -57,6 +58,7 @@ var commands = map[string]command{
 	"kubeconfig": {words: "ID", least: 1, most: 1, run: (*VNFM).kubeconfig},
 	"ssh":        {words: "ID [VNFC [-- command]]", least: 1, most: -1, world: true, run: (*VNFM).ssh},
 	"diagnose":   {words: "ID, or -all", most: 1, json: true, world: true, run: (*VNFM).diagnose},
+	"grant":      {words: "OPERATION REASON", least: 2, most: -1, yes: true, run: (*VNFM).grant},
 	"abandon":    {words: "ID", least: 1, most: 1, yes: true, run: (*VNFM).abandon},
 	"forget":     {words: "KIND ID", least: 2, most: 2, yes: true, run: (*VNFM).forget},
 	"purge":      {yes: true, run: (*VNFM).purge},
