@@ -42,6 +42,12 @@ func newCallback(t *testing.T) *callback {
 	return c
 }
 
+func (c *callback) setHandler(h http.Handler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handler = h
+}
+
 // lastPassword returns the password of the latest request.
 func (c *callback) lastPassword() string {
 	c.mu.Lock()
@@ -59,9 +65,7 @@ func (w *world) follow(t *testing.T, at *callback, log *lockedBuffer) (m *vnfm, 
 		s.options.Callback = at.URL + "/nfvo/packages"
 		s.options.Logger = slog.New(slog.NewTextHandler(log, nil))
 	})
-	at.mu.Lock()
-	at.handler = m.packages
-	at.mu.Unlock()
+	at.setHandler(m.packages)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = m.packages.Run(ctx) })

@@ -107,10 +107,16 @@ func (w *world) start(t *testing.T, change func(*settings)) *vnfm {
 		change(&s)
 	}
 	c := client(t, w.NFVO, func(c *nfvo.Config) { c.SOL003 = s.sol003 })
-	packages, err := nfvo.NewPackageCache(c, filepath.Join(w.dir, "packages"), s.options)
+	w.Lifetime = s.lifetime
+	return w.startWith(t, c, s.options)
+}
+
+// startWith starts a VNFM with a client of its NFVO.
+func (w *world) startWith(t *testing.T, c *nfvo.Client, o nfvo.PackageOptions) *vnfm {
+	t.Helper()
+	packages, err := nfvo.NewPackageCache(c, filepath.Join(w.dir, "packages"), o)
 	must(t, err)
 	packages.SetPause(time.Millisecond)
-	w.Lifetime = s.lifetime
 	cfg := fleettest.Config(w.dir, w.store, "first")
 	cfg.Packages, cfg.LeaseTTL = packages, 0
 	m, err := vnflcm.New(t.Context(), cfg)
