@@ -65,7 +65,7 @@ func TestOwnServer(t *testing.T) {
 			c, err := nfvo.New(nfvo.Config{URL: url, SOL003: version})
 			must(t, err)
 			t.Cleanup(c.Close)
-			m := w.startWith(t, c, nfvo.PackageOptions{MinFree: 1, Callback: at.URL})
+			m := w.startWith(t, c, nfvo.PackageOptions{MinFree: 1, Callback: at.URL}, 0)
 			at.setHandler(m.packages)
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup

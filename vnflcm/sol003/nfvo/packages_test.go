@@ -97,6 +97,7 @@ type settings struct {
 	sol003   nfvo.SOL003
 	options  nfvo.PackageOptions
 	lifetime int // requests that a token is good for; 0: any number
+	ttl      time.Duration
 }
 
 // start starts a VNFM.
@@ -108,17 +109,17 @@ func (w *world) start(t *testing.T, change func(*settings)) *vnfm {
 	}
 	c := client(t, w.NFVO, func(c *nfvo.Config) { c.SOL003 = s.sol003 })
 	w.Lifetime = s.lifetime
-	return w.startWith(t, c, s.options)
+	return w.startWith(t, c, s.options, s.ttl)
 }
 
-// startWith starts a VNFM with a client of its NFVO.
-func (w *world) startWith(t *testing.T, c *nfvo.Client, o nfvo.PackageOptions) *vnfm {
+// startWith starts a VNFM with a client of its NFVO. ttl is that of leases; 0: the default.
+func (w *world) startWith(t *testing.T, c *nfvo.Client, o nfvo.PackageOptions, ttl time.Duration) *vnfm {
 	t.Helper()
 	packages, err := nfvo.NewPackageCache(c, filepath.Join(w.dir, "packages"), o)
 	must(t, err)
 	packages.SetPause(time.Millisecond)
 	cfg := fleettest.Config(w.dir, w.store, "first")
-	cfg.Packages, cfg.LeaseTTL = packages, 0
+	cfg.Packages, cfg.LeaseTTL = packages, ttl
 	m, err := vnflcm.New(t.Context(), cfg)
 	must(t, err)
 	t.Cleanup(func() {
