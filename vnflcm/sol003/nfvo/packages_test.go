@@ -112,7 +112,7 @@ func (w *world) start(t *testing.T, change func(*settings)) *vnfm {
 	return w.startWith(t, c, s.options, s.ttl)
 }
 
-// startWith starts a VNFM with a client of its NFVO. ttl is that of leases; 0: the default.
+// startWith starts a VNFM with a client of its NFVO. Its leases have the TTL ttl; 0: the default.
 func (w *world) startWith(t *testing.T, c *nfvo.Client, o nfvo.PackageOptions, ttl time.Duration) *vnfm {
 	t.Helper()
 	packages, err := nfvo.NewPackageCache(c, filepath.Join(w.dir, "packages"), o)
