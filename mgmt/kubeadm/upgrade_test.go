@@ -184,7 +184,7 @@ func TestUpgradeOfPatch(t *testing.T) {
 // TestUpgradeForeignNetwork: a pod network of the package stays, with a warning, unless the request gives a manifest.
 func TestUpgradeForeignNetwork(t *testing.T) {
 	t.Parallel()
-	const manifest, warning = `{"cni_manifest_path":"Files/kubernetes/cni.yaml"}`, "the pod network of Files/kubernetes/cni.yaml stays as it is"
+	const manifest, warning = `{"cni_manifest_path":"Files/kubernetes/cni.yaml","kubernetes_version":"1.35.4"}`, "the pod network of Files/kubernetes/cni.yaml stays as it is"
 	cni := "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cni, namespace: kube-system}\n" +
 		"spec: {selector: {matchLabels: {app: cni}}, template: {metadata: {labels: {app: cni}}, spec: {containers: [{name: cni, image: cni}]}}}\n"
 	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/cni.yaml": cni})})
