@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path"
 	"strings"
 	"time"
 
@@ -86,21 +87,44 @@ func (w *World) serverCertificate(c *cluster, m *machine) (tls.Certificate, erro
 // manifests is where the kubelet looks for static pods.
 const manifests = "/etc/kubernetes/manifests/"
 
-// MirrorPod returns the object that shows a static pod of a node, nil if the node has no such pod.
+// MirrorPod returns the object that shows a static pod of a node, nil if the node has no such pod. After a change of the kubelet's minor
+// version it shows the pod before once.
 func (s site) MirrorPod(name string) kubeapi.Object {
 	for _, m := range s.w.state.Machines {
 		component, found := strings.CutSuffix(name, "-"+m.Node)
 		if !found || m.Cluster != s.c.ID || m.Node == "" || !s.w.reports(s.c, m) {
 			continue
 		}
-		text, err := afero.ReadFile(s.w.files[m.ID](), manifests+component+".yaml")
-		var pod kubeapi.Object
-		if err != nil || yaml.Unmarshal(text, &pod) != nil {
-			return nil
-		}
-		return kubeapi.Mirror(pod, name)
+		shown := kubeadm.Minor(cmp.Or(m.KubeletWas, m.Kubelet))
+		m.KubeletWas = ""
+		return s.staticPod(m, component, shown)
 	}
 	return nil
+}
+
+// StaticPods returns the static pods that the kubelet of a node wants.
+func (s site) StaticPods(node string) (pods []kubeapi.Object) {
+	for _, m := range s.w.state.Machines {
+		if m.Node != node || m.Cluster != s.c.ID || !s.w.reports(s.c, m) {
+			continue
+		}
+		names, _ := afero.Glob(s.w.files[m.ID](), manifests+"*.yaml")
+		for _, name := range names {
+			if pod := s.staticPod(m, strings.TrimSuffix(path.Base(name), ".yaml"), kubeadm.Minor(m.Kubelet)); pod != nil {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	return pods
+}
+
+func (s site) staticPod(m *machine, component string, kubelet int) kubeapi.Object {
+	text, err := afero.ReadFile(s.w.files[m.ID](), manifests+component+".yaml")
+	var pod kubeapi.Object
+	if err != nil || yaml.Unmarshal(text, &pod) != nil {
+		return nil
+	}
+	return kubeapi.Mirror(pod, component+"-"+m.Node, kubelet)
 }
 
 // KubeletVersion returns the version of the kubelet that runs on a node.

@@ -123,10 +123,28 @@ func (c *call) startKubelet(m *machine) error {
 		if err := kubeadm.CheckKubelet(cl, cl.Nodes[m.Node], m.Kubelet, m.Packages["kubelet"], c.w.apiServers(cl)); err != nil {
 			return err
 		}
+		if err := c.restartStaticPods(cl, m); err != nil {
+			return err
+		}
 	}
 	m.Kubelet = m.Packages["kubelet"]
 	flags, _ := afero.ReadFile(c.FS, kubeadm.KubeletFlags)
 	m.Services["kubelet"] = kubeadm.CheckFlags(string(flags), m.Kubelet) == nil // systemd starts it, and it ends
+	return nil
+}
+
+// restartStaticPods: a kubelet of another minor version starts the static pods of its machine again. No driver may order that while those
+// of another control-plane node are possibly not back.
+func (c *call) restartStaticPods(cl *cluster, m *machine) error {
+	if m.Kubelet == "" || kubeadm.Minor(m.Kubelet) == kubeadm.Minor(m.Packages["kubelet"]) || !m.controlPlane(cl) {
+		return nil
+	}
+	for _, other := range c.w.state.Machines {
+		if other != m && other.Cluster == m.Cluster && other.KubeletWas != "" {
+			return fmt.Errorf("kubesim: the kubelet of %s restarts its static pods and nobody has waited for those of %s", m.Hostname, other.Hostname)
+		}
+	}
+	m.KubeletWas = m.Kubelet
 	return nil
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -28,17 +29,76 @@ func (c *Cluster[R]) WaitStaticPod(ctx context.Context, node netip.Addr, compone
 	})
 }
 
+// WaitStaticPods waits until the static pods of these components, such as "etcd", are Ready on the node with that InternalIP as its kubelet
+// wants them now. A kubelet of another minor version starts each static pod again, some time after it has started itself. Until then the
+// mirror pods show the pods before.
+func (c *Cluster[R]) WaitStaticPods(ctx context.Context, node netip.Addr, components ...string) error {
+	return c.poll(ctx, fmt.Sprintf("the static pods of %s to run with its kubelet", node), func(ctx context.Context, s *session) error {
+		name, err := s.nodeName(ctx, node)
+		if err != nil {
+			return err
+		}
+		wanted, err := s.staticPodsOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		for _, component := range components {
+			pod, err := s.pod(ctx, metav1.NamespaceSystem, component+"-"+name)
+			switch hash := wanted[component+"-"+name]; {
+			case err != nil:
+				return err
+			case hash == "" || pod.Annotations[corev1.MirrorPodAnnotationKey] != hash:
+				return fmt.Errorf("the kubelet has not started pod %s again", pod.Name)
+			case !podReady(pod):
+				return fmt.Errorf("pod %s is not Ready: %s", pod.Name, pod.Status.Phase)
+			}
+		}
+		return nil
+	})
+}
+
+// configHash is the annotation by which a kubelet and the mirror pod identify a static pod (k8s.io/kubernetes, pkg/kubelet/types).
+const configHash = "kubernetes.io/config.hash"
+
+// staticPodsOf returns the hashes of the static pods of kube-system that the kubelet of a node wants, by the names of their mirror pods.
+func (s *session) staticPodsOf(ctx context.Context, node string) (map[string]string, error) {
+	text, err := s.Get(ctx, "/api/v1/nodes/"+node+"/proxy/pods")
+	if err != nil {
+		return nil, err
+	}
+	var list corev1.PodList
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("the kubelet of %s: %w", node, err)
+	}
+	out := map[string]string{}
+	for _, pod := range list.Items {
+		if hash := pod.Annotations[configHash]; hash != "" && pod.Namespace == metav1.NamespaceSystem {
+			out[pod.Name] = hash
+		}
+	}
+	return out, nil
+}
+
 // staticPod returns the mirror pod of a static pod on the node with that InternalIP.
 func (s *session) staticPod(ctx context.Context, node netip.Addr, component string) (corev1.Pod, error) {
-	nodes, err := s.nodes(ctx)
+	name, err := s.nodeName(ctx, node)
 	if err != nil {
 		return corev1.Pod{}, err
 	}
+	return s.pod(ctx, metav1.NamespaceSystem, component+"-"+name)
+}
+
+// nodeName returns the name of the node with that InternalIP.
+func (s *session) nodeName(ctx context.Context, node netip.Addr) (string, error) {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return "", err
+	}
 	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Address == node })
 	if i < 0 {
-		return corev1.Pod{}, fmt.Errorf("no node has the address %s", node)
+		return "", fmt.Errorf("no node has the address %s", node)
 	}
-	return s.pod(ctx, metav1.NamespaceSystem, component+"-"+nodes[i].Name)
+	return nodes[i].Name, nil
 }
 
 func (s *session) pod(ctx context.Context, namespace, name string) (pod corev1.Pod, err error) {

@@ -419,7 +419,8 @@ func stepKind(step string) string {
 	return name
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd"}
+var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet",
+	"move-leader-kubelet", "static-pods", "members-kubelet"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.
 func (s scenario) matrix(t *testing.T) []crashCase {

@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -43,7 +44,7 @@ func (p *planner) upgradeTo(version string, last bool, after tasks) tasks {
 	var lanes []tasks // workers that are drained one after the other
 	for _, n := range p.Upgrade.Kubelets {
 		if p.isControlPlane(n) {
-			after = p.upgradeKubelet(h, n, after)
+			after = p.upgradeControlPlaneKubelet(h, n, after)
 		}
 	}
 	for _, n := range p.Upgrade.Kubelets {
@@ -85,11 +86,11 @@ func (p *planner) upgradeControlPlane(h hop, after tasks) tasks {
 	}
 	for i, n := range p.ControlPlane {
 		begun := p.On(n, h.begin(), after)
-		away := p.On(n, h.moveLeader(), p.leadAPI(h.leadAway(i, ""), begun))
+		away := p.On(n, h.moveLeader(""), p.leadAPI(h.leadAway(i, ""), begun))
 		if i > 0 {
 			away = p.On(n, finishes(h.installKubeadm()), away)
 		}
-		after = p.leadAPI(h.leadBack(i, ""), p.Chain(n, []task{h.upgradeNode(i == 0), h.awaitMembers()}, away))
+		after = p.leadAPI(h.leadBack(i, ""), p.Chain(n, []task{h.upgradeNode(i == 0), h.awaitMembers("")}, away))
 		if i == 0 {
 			after = p.Once(h.checkConfiguration(), after)
 		}
@@ -97,13 +98,18 @@ func (p *planner) upgradeControlPlane(h hop, after tasks) tasks {
 	return p.Once(h.recordVersion(), p.Once(h.awaitAddons(), after))
 }
 
-// upgradeKubelet upgrades the kubelet of a node.
+// upgradeKubelet upgrades the kubelet of a worker.
 func (p *planner) upgradeKubelet(h hop, n machine, after tasks) tasks {
-	steps := []task{h.cordon(), h.drain(), h.configureKubelet(), h.restartKubelet(), h.awaitNode(), h.uncordon()}
-	if p.isControlPlane(n) {
-		steps = []task{h.cordon(), h.drain(), h.restartKubelet(), h.awaitNode(), h.uncordon()}
-	}
-	return p.Chain(n, steps, after)
+	return p.Chain(n, []task{h.cordon(), h.drain(), h.configureKubelet(), h.restartKubelet(), h.awaitNode(), h.uncordon()}, after)
+}
+
+// upgradeControlPlaneKubelet upgrades the kubelet of a control-plane node. A kubelet of another minor version starts the static pods again.
+func (p *planner) upgradeControlPlaneKubelet(h hop, n machine, after tasks) tasks {
+	i := slices.IndexFunc(p.ControlPlane, func(m machine) bool { return m.ID == n.ID })
+	drained := p.Chain(n, []task{h.beginKubelet(), h.cordon(), h.drain()}, after)
+	away := p.On(n, h.moveLeader("-kubelet"), p.leadAPI(h.leadAway(i, "-kubelet"), drained))
+	restarted := p.Chain(n, []task{h.restartKubelet(), h.awaitNode(), h.awaitStaticPods(), h.awaitMembers("-kubelet")}, away)
+	return p.On(n, h.uncordon(), p.leadAPI(h.leadBack(i, "-kubelet"), restarted))
 }
 
 // hop is an upgrade to one version. Names of its steps end in the version, because an operation may have several hops.
@@ -186,8 +192,8 @@ func (h hop) begin() task {
 func (h hop) leadAway(i int, suffix string) task { return finishes(leadAway(i, suffix+"-"+string(h))) }
 func (h hop) leadBack(i int, suffix string) task { return finishes(leadBack(i, suffix+"-"+string(h))) }
 
-func (h hop) moveLeader() task {
-	return finishes(h.step("move-leader", "etcd needs no election when the member restarts", twoMinutes, runMoveLeaderAway))
+func (h hop) moveLeader(suffix string) task {
+	return finishes(h.step("move-leader"+suffix, "etcd needs no election when the member restarts", twoMinutes, runMoveLeaderAway))
 }
 
 func (h hop) installKubeadm() task {
@@ -210,8 +216,8 @@ func (h hop) upgradeNode(first bool) task {
 	return finishes(h.step("control-plane", "kubeadm upgrade node upgrades the node", installLimit, runUpgradeNode))
 }
 
-func (h hop) awaitMembers() task {
-	return finishes(h.step("members", "every member of etcd is healthy before the next one is stopped", readyLimit, func(ctx context.Context, e *environment, n mgmt.Node, _ hop) error {
+func (h hop) awaitMembers(suffix string) task {
+	return finishes(h.step("members"+suffix, "every member of etcd is healthy before the next one is stopped", readyLimit, func(ctx context.Context, e *environment, n mgmt.Node, _ hop) error {
 		if err := runAwaitMembers(ctx, e, n); err != nil {
 			return err
 		}
@@ -244,6 +250,16 @@ func (h hop) drain() task {
 
 func (h hop) configureKubelet() task {
 	return h.node("kubelet-configuration", "kubeadm upgrade node writes the configuration of the kubelet", installLimit, runConfigureKubelet)
+}
+
+func (h hop) beginKubelet() task {
+	return h.step("begin-kubelet", "every member of etcd is healthy before one of them restarts", oneMinute, func(ctx context.Context, e *environment, n mgmt.Node, _ hop) error {
+		return runCheckEtcd(ctx, e, n)
+	})
+}
+
+func (h hop) awaitStaticPods() task {
+	return h.node("static-pods", "the static pods, which a kubelet of another minor version starts again, are Ready", readyLimit, runAwaitStaticPods)
 }
 
 func (h hop) restartKubelet() task {

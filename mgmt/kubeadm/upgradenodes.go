@@ -180,6 +180,11 @@ func runCountNodes(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return e.op.Count(ctx, count)
 }
 
+// runAwaitStaticPods waits until the static pods of a control-plane node run with its kubelet.
+func runAwaitStaticPods(ctx context.Context, e *environment, n mgmt.Node, _ hop) error {
+	return e.kube.WaitStaticPods(ctx, n.IP, controlplane.StaticEtcd, controlplane.StaticAPIServer, controlplane.StaticControllerManager, controlplane.StaticScheduler)
+}
+
 // journalLimit bounds how long a machine that did not come back is asked for its journal.
 const journalLimit = 20 * time.Second
 

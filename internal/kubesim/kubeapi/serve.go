@@ -112,6 +112,9 @@ func (q *request) answer() (any, error) {
 	if q.http.URL.Path == "/metrics" {
 		return q.c.metrics(), nil
 	}
+	if out := q.kubeletPods(); out != nil {
+		return out, nil
+	}
 	if out, err := q.proxied(); out != nil || err != nil {
 		return out, err
 	}
