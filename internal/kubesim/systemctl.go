@@ -141,7 +141,7 @@ func (c *call) restartStaticPods(cl *cluster, m *machine) error {
 	}
 	for _, other := range c.w.state.Machines {
 		if other != m && other.Cluster == m.Cluster && other.KubeletWas != "" {
-			return fmt.Errorf("kubesim: the kubelet of %s restarts its static pods and nobody has waited for those of %s", m.Hostname, other.Hostname)
+			return fmt.Errorf("kubesim: the kubelet of %s restarts its static pods while those of %s are not back", m.Hostname, other.Hostname)
 		}
 	}
 	m.KubeletWas = m.Kubelet

@@ -116,7 +116,7 @@ type machine struct {
 	Cluster     string            `json:"cluster,omitempty"`
 	Node        string            `json:"node,omitempty"`
 	Kubelet     string            `json:"kubelet,omitempty"` // version of the kubelet that runs
-	// KubeletWas is the version before, until somebody has seen the static pods that the kubelet has not started again.
+	// KubeletWas is the version before, until a client has read a static pod that the kubelet has not started again.
 	KubeletWas string            `json:"kubeletWas,omitempty"`
 	Mounts     map[string]string `json:"mounts,omitempty"`  // volumes by where they are mounted
 	Images     []string          `json:"images,omitempty"`  // names of images that containerd has pulled
