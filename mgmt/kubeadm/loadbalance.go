@@ -42,7 +42,11 @@ func lead(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.
 	if err != nil {
 		return err
 	}
-	return apiaccess.VirtualAddress{Address: address}.Lead(ctx, n, controlPlane)
+	v := apiaccess.VirtualAddress{Address: address}
+	if len(controlPlane) < len(e.controlPlane) {
+		return v.LeadAway(ctx, n, controlPlane)
+	}
+	return v.Lead(ctx, n, controlPlane)
 }
 
 // agreement returns the recorded agreement of keepalived. It creates and records one if there is none.

@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
+	"github.com/vnfkit/vnfkit/sshexec"
 )
 
 // Port is the port of the API at the virtual address: haproxy listens there on every control-plane node.
@@ -68,6 +69,32 @@ func (v VirtualAddress) Lead(ctx context.Context, n mgmt.Node, controlPlane []mg
 	}
 	return n.Root().Unit(ctx, "reload-or-restart", "haproxy")
 }
+
+// LeadAway is Lead, and ends the connections that haproxy has opened before. A reload leaves them as they are, but an API server whose etcd
+// restarts answers nothing, and a client such as a kubelet does not leave a connection that is open.
+func (v VirtualAddress) LeadAway(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
+	if err := v.writeHaproxy(ctx, n, controlPlane); err != nil {
+		return err
+	}
+	return n.Root().Exec(ctx, sshexec.Command{Shell: reload})
+}
+
+// reload reloads haproxy and ends the workers before, which have the connections, when there is a new worker. Debian and Ubuntu start haproxy
+// in master-worker mode with this file.
+const reload sshexec.Shell = `master=$(cat /run/haproxy.pid 2>/dev/null) && before=$(cat "/proc/$master/task/$master/children" 2>/dev/null) || before=
+systemctl reload-or-restart haproxy || exit 1
+[ -n "$before" ] || exit 0
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for worker in $(cat "/proc/$master/task/$master/children"); do
+		case " $before " in
+		*" $worker "*) ;;
+		*)
+			kill $before 2>/dev/null
+			exit 0 ;;
+		esac
+	done
+	sleep 0.2
+done`
 
 func (v VirtualAddress) writeHaproxy(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
 	conf, err := v.haproxy(controlPlane)
