@@ -23,13 +23,14 @@ func Build(ctx context.Context) (Parts, error) {
 // were built before.
 func Helm4(ctx context.Context) (string, error) { return script(ctx, "helm4.sh") }
 
-// script runs one of the scripts of this directory and returns its output.
-func script(ctx context.Context, name string) (string, error) {
+// script runs one of the scripts of this directory with arguments and returns its output.
+func script(ctx context.Context, name string, arguments ...string) (string, error) {
 	source, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/vnfkit/vnfkit/internal/e2e/kube").Output()
 	if err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, "bash", filepath.Join(strings.TrimSpace(string(source)), name)) //nolint:gosec // our own scripts
+	words := append([]string{filepath.Join(strings.TrimSpace(string(source)), name)}, arguments...)
+	build := exec.CommandContext(ctx, "bash", words...) //nolint:gosec // our own scripts
 	build.Stderr = os.Stderr
 	said, err := build.Output()
 	return strings.TrimSpace(string(said)), err
