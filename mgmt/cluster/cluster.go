@@ -141,7 +141,7 @@ func (c *Cluster[R]) on(ctx context.Context, do func(context.Context, *session) 
 			return errors.Join(append(errs, err)...)
 		}
 		err = do(silent(ctx), s)
-		if err == nil || !helpsElsewhere(err) && !(kept && refused(err)) || ctx.Err() != nil {
+		if err == nil || !helpsElsewhere(err) && (!kept || !refused(err)) || ctx.Err() != nil {
 			return err
 		}
 		c.drop(s)

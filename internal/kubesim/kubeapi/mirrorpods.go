@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ func (q *request) kubeletPods() any {
 // Mirror returns the mirror pod of a running static pod with that manifest. The hash depends on the minor version of the kubelet.
 func Mirror(pod Object, name string, minor int) Object {
 	text, _ := json.Marshal(pod)
-	hash := sha256.Sum256(append(text, byte(minor)))
+	hash := sha256.Sum256(fmt.Append(text, minor))
 	metadata := inner(pod, "metadata")
 	metadata["name"], metadata["uid"] = name, hex.EncodeToString(hash[:16])
 	annotations := inner(metadata, "annotations")
