@@ -27,9 +27,22 @@ func (c *checker) packages(p *clusterParam) {
 			c.Fault("packages.containerd_version", given.ContainerdVersion, err.Error())
 		}
 	}
+	c.ownContainerd(p)
 	c.idlePackages(p)
 	if given.From() == nodeprep.FromRepository {
 		c.Add(vnflcm.AtPath("packages", given.Validate(mgmt.Artifacts(c.Op))))
+	}
+}
+
+// ownContainerd refuses to create a cluster with the package containerd of the supported systems, which is version 1, if it is too old.
+func (c *checker) ownContainerd(p *clusterParam) {
+	given := p.Packages
+	if c.Op.Kind != vnflcm.OpInstantiate || p.ScriptPath != "" || given.From() == nodeprep.FromNowhere ||
+		given.ContainerdPackage == "containerd.io" || given.ContainerdVersion != "" {
+		return
+	}
+	if err := nodeprep.CheckContainerd(1, p.KubernetesVersion); err != nil {
+		c.Fault("packages.containerd_version", "", "is required, unless containerd_package is containerd.io: version 1, which Debian and Ubuntu have, "+err.Error())
 	}
 }
 

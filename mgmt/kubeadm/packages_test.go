@@ -91,7 +91,6 @@ func TestRepository(t *testing.T) {
 func TestOldContainerd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ packages, want string }{
-		"sources":    {"{}", "have containerd 1.6.20-1.1, which is too old for Kubernetes 1.38"},
 		"containerd": {`{"containerd_package":"containerd.io"}`, "have containerd.io 1.7.28-1.1, which is too old for Kubernetes 1.38"},
 		"image":      {`{"source":"installed"}`, "containerd of workerNode-0: is too old for Kubernetes 1.38"},
 	} {

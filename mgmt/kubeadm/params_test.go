@@ -89,6 +89,9 @@ var parameterFaults = []struct {
 	{"upgrade", `{"upgrade":{"max_unavailable":2}}`, []string{"upgrade: has an effect in a request to upgrade only"}},
 	{"containerd too old", `{"kubernetes_version":"1.38.1","packages":{"containerd_version":"1.7.*"}}`, []string{
 		`packages.containerd_version: "1.7.*": is too old for Kubernetes 1.38: kubelets work with containerd 1 up to Kubernetes 1.37, later versions take containerd 2`}},
+	{"containerd of the system too old", `{"kubernetes_version":"1.38.1"}`, []string{
+		"packages.containerd_version: is required, unless containerd_package is containerd.io: version 1, which Debian and Ubuntu have, " +
+			"is too old for Kubernetes 1.38: kubelets work with containerd 1 up to Kubernetes 1.37, later versions take containerd 2"}},
 	{"validity", `{"certificate_validity":"1 year"}`, []string{`certificate_validity: "1 year": must be a time in whole seconds such as 8760h, from 1m to 87600h, after which the CAs end`}},
 	{"long validity", `{"certificate_validity":"87601h"}`, []string{`certificate_validity: "87601h": must be a time in whole seconds such as 8760h, from 1m to 87600h, after which the CAs end`}},
 	{"short validity", `{"certificate_validity":"719h"}`, []string{
