@@ -2,6 +2,7 @@ package kubeadm_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -198,6 +199,41 @@ func TestOtherSystem(t *testing.T) {
 	}
 	if text := l.file("masterNode-0", "/etc/hosts"); strings.Contains(text, "vnfkit") {
 		t.Errorf("the hosts file was changed: %s", text)
+	}
+}
+
+// TestCgroupV1: a machine whose cgroups the kubelet would refuse is refused before it is changed. A storage server has no kubelet.
+func TestCgroupV1(t *testing.T) {
+	t.Parallel()
+	const refused = "has cgroup v1, which kubelets refuse from Kubernetes 1.35 on: use an image with cgroup v2, or set kubelet_configuration.failCgroupV1"
+	for name, c := range map[string]struct{ machine, params, want string }{
+		"refused":        {"masterNode", `{"kubernetes_version":"1.35.4"}`, refused},
+		"accepted":       {"masterNode", `{"kubelet_configuration":{"failCgroupV1":false}}`, ""},
+		"storage server": {"storage", storageParams, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, storageSetup(t))
+			m := l.Process(func(config *vnflcm.Config) {
+				config.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
+					if s.Name != "platform" || !strings.HasPrefix(l.NameOf(s.On), c.machine) {
+						return next(ctx)
+					}
+					return errors.Join(l.host(l.NameOf(s.On)).FS().MkdirAll("/sys/fs/cgroup/memory", 0o755), next(ctx))
+				}
+			})
+			opID, err := l.instantiateBy(m, with(t, c.params))
+			if c.want == "" {
+				l.Must(opID, err, m)
+				return
+			}
+			if err := l.Fails(opID, err, m); !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the error is %v", err)
+			}
+			if text := l.file("masterNode-0", "/etc/hosts"); strings.Contains(text, "vnfkit") {
+				t.Errorf("the hosts file was changed: %s", text)
+			}
+		})
 	}
 }
 

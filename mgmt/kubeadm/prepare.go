@@ -7,6 +7,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // preparation returns the settings with which machines are prepared for kubeadm.
@@ -24,6 +25,17 @@ func prepares(do func(nodeprep.Settings, context.Context, mgmt.Node) error) acti
 // on returns the action of a task that depends only on the machine.
 func on(do func(context.Context, mgmt.Node) error) action {
 	return func(ctx context.Context, _ *environment, n mgmt.Node) error { return do(ctx, n) }
+}
+
+// runCheckPlatform checks that the driver can prepare the machine. The kubelet of a running cluster has its settings from a ConfigMap, which
+// an administrator may have changed.
+func runCheckPlatform(ctx context.Context, e *environment, n mgmt.Node) error {
+	err := nodeprep.CheckPlatform(ctx, n)
+	isNode := len(clusternodes.Among(e.nodes(), []vnflcm.VNFC{n.VNFC})) > 0
+	if err != nil || !isNode || !e.makesCluster() || e.p.Kubelet["failCgroupV1"] == false {
+		return err
+	}
+	return e.preparation().CheckCgroups(ctx, n)
 }
 
 // runWriteHosts writes all nodes, the hosts of the registries and the names of the package's script into the hosts file.

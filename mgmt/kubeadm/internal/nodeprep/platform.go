@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -22,6 +23,22 @@ func CheckPlatform(ctx context.Context, n mgmt.Node) error {
 	}
 	return nil
 }
+
+// CheckCgroups returns an error if the machine has cgroup v1 and the kubelet does not start with it by default. It changes nothing.
+func (s Settings) CheckCgroups(ctx context.Context, n mgmt.Node) error {
+	if kubeversion.Minor(s.Version) < refusesCgroupV1 {
+		return nil
+	}
+	v1, err := n.Root().Succeeds(ctx, "test", "-d", "/sys/fs/cgroup/memory") // the controllers of version 2 are in one directory
+	if err != nil || !v1 {
+		return err
+	}
+	return fmt.Errorf("kubeadm: %s has cgroup v1, which kubelets refuse from Kubernetes 1.%d on: use an image with cgroup v2, or set "+
+		"kubelet_configuration.failCgroupV1 to false and add SystemVerification to ignore_preflight_errors", n.Label(), refusesCgroupV1)
+}
+
+// refusesCgroupV1 is the first version of Kubernetes whose kubelet refuses cgroup v1 by default (kubernetes.io, "About cgroup v2").
+const refusesCgroupV1 = 35
 
 // The files that load modules and settings when the machine starts.
 const (
