@@ -18,8 +18,9 @@
 //	      kernel, and libnfs the client. The first run builds Kubernetes.
 //	kubeadm-full
 //	      long scenarios of mgmt/kubeadm on the same machines: nodes that a script of the package sets up, and a CNF
-//	      that the helm program installs on three control-plane nodes, one of which dies. Where the packages of OpenStack
-//	      are installed, three control-plane nodes run at the addresses of OpenStack's servers.
+//	      that the helm program installs on three control-plane nodes, one of which dies; the life of a cluster on
+//	      machines with Debian 13. Where the packages of OpenStack are installed, three control-plane nodes run at the
+//	      addresses of OpenStack's servers.
 //	helm
 //	      helmclient and infra/kubernetes on etcd, kube-apiserver, kube-controller-manager and scheduler; kwok
 //	      simulates the nodes (package controlplane). Helm 3 and 4 run in the test process, and their programs on

@@ -131,7 +131,12 @@ func fromRepository(t *testing.T, repository, key string) string {
 // is the last to change it.
 func newBareYard(t *testing.T, change func(y *yard, spec *vmhost.Spec, repositories string)) (y *yard, repositories string) {
 	t.Helper()
-	y = newYard(t, func(y *yard, spec *vmhost.Spec) {
+	return bareYardOf(t, needKubeadm(t), change)
+}
+
+func bareYardOf(t *testing.T, parts kube.Parts, change func(y *yard, spec *vmhost.Spec, repositories string)) (y *yard, repositories string) {
+	t.Helper()
+	y = yardOf(t, parts, func(y *yard, spec *vmhost.Spec) {
 		repositories = serveRepositories(t, y.parts)
 		key := read(t, y.parts.Key())
 		bare(y.parts, repositories, key, spec)

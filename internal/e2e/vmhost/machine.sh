@@ -35,7 +35,7 @@ for pair in "$@" /var/lib/containerd /var/lib/kubelet /var/lib/docker; do
   case $pair in
     *:*) # images never change: linked, not copied; but databases are, and what a saved machine has not linked itself
       mkdir -p "data${to%/*}"
-      cp -al "${pair%%:*}" "data$to"
+      cp -alH "${pair%%:*}" "data$to"
       find "data$to" -type f \( -name '*.db' ${saved:+-o -links 2} \) -exec cp -a {} {}.copy \; -exec mv {}.copy {} \; ;;
     *)
       if [ ! -e "data$to" ]; then
@@ -64,7 +64,7 @@ furnish() {
   rm -f root/etc/resolv.conf root/etc/nologin root/etc/ssh/ssh_host_*
   echo "nameserver $gateway" >root/etc/resolv.conf # nobody answers there, but CoreDNS does not start without one
   chroot root /usr/sbin/useradd --create-home --shell /bin/bash "$user"
-  printf '%s:%s\n' "$user" "$password" | chpasswd -R "$PWD/root"
+  printf '%s:%s\n' "$user" "$password" | chroot root /usr/sbin/chpasswd # its PAM loads modules of the tree
   mkdir -p root/etc/sudoers.d
   printf '%s %s\n' "$user" "$sudo" >root/etc/sudoers.d/login
   ssh-keygen -q -t ed25519 -N '' -f root/etc/ssh/ssh_host_ed25519_key

@@ -14,7 +14,7 @@ import (
 )
 
 // platforms are the systems that this package supports: ID and VERSION_ID of os-release(5).
-var platforms = []string{"debian 12", "ubuntu 22.04", "ubuntu 24.04"}
+var platforms = []string{"debian 12", "debian 13", "ubuntu 22.04", "ubuntu 24.04"}
 
 // CheckPlatform returns an error if the system of the machine is not supported. It changes nothing.
 func CheckPlatform(ctx context.Context, n mgmt.Node) error {
