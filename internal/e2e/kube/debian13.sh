@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Adds Debian 13 to what build.sh has built with Debian 12, from a Debian mirror (3 minutes, 0.7 GB for all versions of Kubernetes). It
+# Adds Debian 13 to what build.sh has built with Debian 12, from a Debian mirror (4 minutes, 0.4 GB for all versions of Kubernetes). It
 # is a script beside build.sh because a change of build.sh builds Kubernetes again. It says on standard output where: DIR is laid out as
 # the directory of build.sh, and its name ends with the version, too.
 #

@@ -20,7 +20,7 @@ func Build(ctx context.Context) (Parts, error) {
 }
 
 // BuildDebian13 returns parts like Build whose trees and whose repository debian are of Debian 13. There is no NodeTree. The first call
-// takes three minutes longer than Build.
+// takes four minutes longer than Build.
 func BuildDebian13(ctx context.Context) (Parts, error) {
 	dir, err := script(ctx, "debian13.sh")
 	return Parts{dir}, err
