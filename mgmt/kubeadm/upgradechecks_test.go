@@ -111,7 +111,7 @@ func TestUpgradeFindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := openLab(t, f.setup)
-			id := l.Instantiated("instantiate_sandbox.json", f.cluster...)
+			id := l.Instantiated("instantiate_sandbox.json", append(slices.Clone(f.cluster), oldVersion(t))...)
 			if f.breaks != nil {
 				f.breaks(l, id)
 			}
