@@ -160,7 +160,7 @@ func TestHealWithinUpgradeByRepository(t *testing.T) {
 	m := l.Process(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
 	id := l.Created()
 	opID, err := m.Instantiate(t.Context(), id, l.Request("instantiate_sandbox.json",
-		append(virtual(t), clustertest.Sized("complex", 1), with(t, fmt.Sprintf("{"+source+"}", 35)))...))
+		append(virtual(t), clustertest.Sized("complex", 1), with(t, fmt.Sprintf(`{"kubernetes_version":"1.35.4",`+source+"}", 35)))...))
 	l.Must(opID, err, m)
 	request := fmt.Sprintf(`{"kubernetes_version":"1.36.3",`+source+`}`, 36)
 	for range 2 { // the second request follows one that has not ended
