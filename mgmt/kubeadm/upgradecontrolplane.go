@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
@@ -153,6 +154,9 @@ func upgradeNode(ctx context.Context, e *environment, n mgmt.Node, h hop, run fu
 	if past, err := h.isPast(ctx, e); past || err != nil {
 		return err
 	}
+	if err := awaitControlPlane(ctx, e); err != nil {
+		return err
+	}
 	if err := run(); err != nil {
 		return err
 	}
@@ -162,6 +166,18 @@ func upgradeNode(ctx context.Context, e *environment, n mgmt.Node, h hop, run fu
 		}
 	}
 	return controlplane.RemoveBackups(ctx, n)
+}
+
+// awaitControlPlane waits until every control-plane node is Ready, which kubeadm requires. A node is not Ready for a while after its API server
+// was away, because its kubelet asks only this one.
+func awaitControlPlane(ctx context.Context, e *environment) error {
+	machines := map[netip.Addr]string{}
+	for _, n := range e.controlPlane {
+		machines[n.IP] = n.String()
+	}
+	return mgmt.Within(ctx, e.config.Timeouts.Ready, func(ctx context.Context) error {
+		return e.kube.WaitReady(ctx, machines, func(message string) { e.op.Report(ctx, message) })
+	})
 }
 
 // runCheckConfiguration fails unless the cluster stores the version of the hop or a newer one.

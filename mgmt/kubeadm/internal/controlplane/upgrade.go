@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -75,7 +76,7 @@ func runUpgrade(ctx context.Context, n mgmt.Node, ignore []string, words ...stri
 	if len(ignore) > 0 {
 		argv = append(argv, "--ignore-preflight-errors="+strings.Join(ignore, ","))
 	}
-	return n.Root().Run(ctx, argv...)
+	return jointoken.Masked(n.Root().Run(ctx, argv...)) // the reason is not in the last line of what kubeadm says
 }
 
 // SetTag replaces the tag of the image of a static pod in its manifest, as Mark replaces an annotation.
