@@ -29,13 +29,17 @@ type yardJob struct {
 	Packages                map[string]string // directories, by VNFD id; the sample for all others
 	Patience                time.Duration     // the longest time of a playbook; 0: the constant patience
 
-	Instantiate json.RawMessage         `json:",omitempty"` // one of these, unless there is something to resume
-	Scale       *vnflcm.ScaleVnfRequest `json:",omitempty"`
-	Heal        *vnflcm.HealVnfRequest  `json:",omitempty"`
+	Instantiate json.RawMessage            `json:",omitempty"` // one of these, unless there is something to resume
+	Scale       *vnflcm.ScaleVnfRequest    `json:",omitempty"`
+	Heal        *vnflcm.HealVnfRequest     `json:",omitempty"`
+	Maintain    *vnflcm.MaintainVnfRequest `json:",omitempty"`
 
-	Step  string        // the process kills itself with SIGKILL when this step has begun,
+	Step  string        // the process kills itself with SIGKILL when this step, or anyStep, has begun,
 	After time.Duration // and that time has passed; "" for not at all
 }
+
+// anyStep is any step: the process counts the time from the first one.
+const anyStep = "*"
 
 // TestKubeadmKilled kills the process with SIGKILL while kubeadm, etcd and the API server are running. The next process
 // finishes the operation. The cluster is in the same state as after an undisturbed run.
@@ -158,6 +162,8 @@ func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
 		return m.Scale(ctx, j.Instance, *j.Scale)
 	case j.Heal != nil:
 		return m.Heal(ctx, j.Instance, *j.Heal)
+	case j.Maintain != nil:
+		return m.Maintain(ctx, j.Instance, *j.Maintain)
 	}
 	var r vnflcm.InstantiateVnfRequest
 	if err := json.Unmarshal(j.Instantiate, &r); err != nil {
@@ -169,7 +175,7 @@ func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
 // observe says what happens, for the log of a test that fails, and dies when it is time to.
 func (j yardJob) observe(e vnflcm.Event) {
 	fmt.Println(e.Time.Format(time.TimeOnly), e.Kind, e.Name, e.On, e.Host, e.Duration.Round(time.Millisecond), e.Message)
-	if e.Kind == vnflcm.StepStarted && e.Name == j.Step {
+	if e.Kind == vnflcm.StepStarted && (e.Name == j.Step || j.Step == anyStep) {
 		time.AfterFunc(j.After, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
 	}
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -105,17 +106,14 @@ func (y *yard) write(id string) *writer {
 			name := fmt.Sprintf("%s%d", prefix, i)
 			err := w.one(context.WithoutCancel(ctx), name)
 			now := time.Now()
-			switch {
-			case err == nil:
+			if err != nil {
+				w.failed++
+				first = cmp.Or(first, err)
+			} else {
 				if first != nil {
 					w.outages = append(w.outages, outage{last, now, first})
 				}
 				w.acknowledged, last, first = append(w.acknowledged, name), now, nil
-			default:
-				w.failed++
-				if first == nil {
-					first = err
-				}
 			}
 			select {
 			case <-ctx.Done():
@@ -276,6 +274,7 @@ func TestKubeadmUpgradeTo137(t *testing.T) { upgradeUnderLoad(t, kube136, kube13
 // upgradeUnderLoad upgrades a cluster of three control-plane nodes behind a virtual address, and two workers. The Service answers every
 // request of a client that asks every 10 ms, and no acknowledged write is lost.
 func upgradeUnderLoad(t *testing.T, from, to string) {
+	t.Parallel()
 	u := newUpgradeYard(t, from, nil)
 	ctx := t.Context()
 	id, r := u.cluster("complex", highlyAvailable, u.source(from))
