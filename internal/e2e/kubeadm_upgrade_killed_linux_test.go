@@ -35,12 +35,12 @@ func TestKubeadmUpgradeKilled(t *testing.T) {
 		y.store = store
 	})
 	serveCloud(t, j.Socket, u.machines)
-	id, r := u.cluster("complex", highlyAvailable, u.source(kube135))
+	id, r := u.cluster("simple", u.source(kube135))
 	u.must(u.Instantiate(t.Context(), id, r))
 	j.Instance, j.Virtual, j.Packages = id, u.virtual, map[string]string{vnfdID: u.packages}
 	request := u.to(kube136)
 	j.Maintain = &request
-	for range 4 {
+	for range 3 {
 		after := 5*time.Second + rand.N(20*time.Second) //nolint:gosec // no secret
 		t.Logf("the process is killed after %s", after)
 		u.killed(j, anyStep, after)
@@ -51,7 +51,7 @@ func TestKubeadmUpgradeKilled(t *testing.T) {
 	u.killed(j, "uncordon-"+kube136, 0)
 	u.finished(j)
 	u.wantVersion(id, kube136)
-	u.wantNodes(id, 3, 1)
+	u.wantNodes(id, 1, 1)
 	u.wantMembers(id)
 }
 
