@@ -272,8 +272,11 @@ func TestKubeadmSteps(t *testing.T) {
 				name = "balance" // followed by a digest
 			}
 			name = atVersion.ReplaceAllString(name, "")
-			if rest := strings.TrimRight(strings.TrimSuffix(name, "-etcd"), "0123456789"); strings.HasPrefix(name, "lead-") {
-				name = rest + "N" // the number of a control-plane node
+			switch base := strings.TrimSuffix(strings.TrimSuffix(name, "-etcd"), "-kubelet"); {
+			case strings.HasPrefix(base, "lead-"):
+				name = strings.TrimRight(base, "0123456789") + "N" // the number of a control-plane node
+			case base == "members", base == "move-leader":
+				name = base
 			}
 			steps[name] = true
 		}
