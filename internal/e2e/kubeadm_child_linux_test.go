@@ -29,10 +29,10 @@ type yardJob struct {
 	Packages                map[string]string // directories, by VNFD id; the sample for all others
 	Patience                time.Duration     // the longest time of a playbook; 0: the constant patience
 
-	Instantiate json.RawMessage            `json:",omitempty"` // one of these, unless there is something to resume
-	Scale       *vnflcm.ScaleVnfRequest    `json:",omitempty"`
-	Heal        *vnflcm.HealVnfRequest     `json:",omitempty"`
-	Maintain    *vnflcm.MaintainVnfRequest `json:",omitempty"`
+	Maintain    json.RawMessage         `json:",omitempty"`
+	Instantiate json.RawMessage         `json:",omitempty"` // one of these, unless there is something to resume
+	Scale       *vnflcm.ScaleVnfRequest `json:",omitempty"`
+	Heal        *vnflcm.HealVnfRequest  `json:",omitempty"`
 
 	Step  string        // the process kills itself with SIGKILL when this step, or anyStep, has begun,
 	After time.Duration // and that time has passed; "" for not at all
@@ -163,7 +163,11 @@ func (j yardJob) begin(ctx context.Context, m *vnflcm.Manager) (string, error) {
 	case j.Heal != nil:
 		return m.Heal(ctx, j.Instance, *j.Heal)
 	case j.Maintain != nil:
-		return m.Maintain(ctx, j.Instance, *j.Maintain)
+		var r vnflcm.MaintainVnfRequest
+		if err := json.Unmarshal(j.Maintain, &r); err != nil {
+			return "", err
+		}
+		return m.Maintain(ctx, j.Instance, r)
 	}
 	var r vnflcm.InstantiateVnfRequest
 	if err := json.Unmarshal(j.Instantiate, &r); err != nil {

@@ -38,8 +38,7 @@ func TestKubeadmUpgradeKilled(t *testing.T) {
 	id, r := u.cluster("simple", u.source(kube135))
 	u.must(u.Instantiate(t.Context(), id, r))
 	j.Instance, j.Virtual, j.Packages = id, u.virtual, map[string]string{vnfdID: u.packages}
-	request := u.to(kube136)
-	j.Maintain = &request
+	j.Maintain = fmt.Appendf(nil, `{"task":%q,"additionalParams":%s}`, vnflcm.Upgrade, u.to(kube136).AdditionalParams.Reveal())
 	for range 3 {
 		after := 5*time.Second + rand.N(20*time.Second) //nolint:gosec // no secret
 		t.Logf("the process is killed after %s", after)
