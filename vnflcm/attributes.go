@@ -33,6 +33,7 @@ var dataTypes = map[string]dataType{
 	"vnflcm.TerminateVnfRequest":             {strict: true},
 	"vnflcm.ChangeExtVnfConnectivityRequest": {strict: true},
 	"vnflcm.OperateVnfRequest":               {strict: true},
+	"vnflcm.ChangeCurrentVnfPkgRequest":      {strict: true, ignored: []string{"selectedDeployableModule", "certificateConfigurationData"}},
 
 	"vnflcm.ExtVirtualLinkData": {ignored: []string{"extNetAttDefResourceData"}, idle: []string{"vimConnectionId"}}, // a VNF and its networks are on one VIM
 	"vnflcm.ExtManagedVirtualLinkData": {ignored: []string{"vnfLinkPort", "extManagedMultisiteVirtualLinkId", "netAttDefResourceData", "intCp"},

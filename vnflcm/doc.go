@@ -51,11 +51,14 @@
 //   - [Adopter] is an InfraDriver that reads resources of another program, for Manager.Adopt: infra/openstack, infra/kubernetes, infra/sandbox
 //   - [GrantFollower] is a driver that follows zones, images or parameters of a grant
 //   - [ElasticVDUs] is an InfraDriver with VDUs whose number of VNFCs others decide: infra/kubernetes
+//   - [PackageChanger] is an InfraDriver that changes the package of a running VNF, for the operation CHANGE_VNFPKG
 //   - [MgmtDriver] sets up the software on the machines, per lifecycle hook: mgmt/kubeadm, mgmt/kubespray, mgmt/loadbalancer/expose,
 //     mgmt/registry, mgmt/script
 //   - [Previewer] is a MgmtDriver that lists its tasks before it runs them, for Manager.Preview: mgmt/kubeadm, mgmt/kubespray
 //   - [Maintainer] is a MgmtDriver with tasks that keep the VNF working, for Manager.Maintain: mgmt/kubeadm
 //   - [Configurer] is a Maintainer with properties whose change by Manager.Modify starts a task: mgmt/kubeadm
+//   - [PackageBatcher] is a MgmtDriver that prepares machines for the change of their package, and takes them back
+//   - [HealthChecker] is a driver of either kind that reports whether the VNF works after a part of that change
 //   - [CertificateReader] is a MgmtDriver that reads when certificates end, for Manager.Certificates and after operations: mgmt/kubeadm,
 //     mgmt/kubespray
 //   - [ServedCertificateReader] reads the same without a login, from TLS handshakes, once a day: mgmt/kubeadm, mgmt/kubespray

@@ -122,6 +122,11 @@ const (
 
 	OperateStart Hook = "operate_start"
 	OperateEnd   Hook = "operate_end"
+	// These run around all batches of a CHANGE_VNFPKG, as the VNFD names them that the VNF changes to or, rolling back, returns to.
+	ChangePackageStart         Hook = "change_current_package_start"
+	ChangePackageEnd           Hook = "change_current_package_end"
+	ChangePackageRollbackStart Hook = "change_current_package_rollback_start"
+	ChangePackageRollbackEnd   Hook = "change_current_package_rollback_end"
 )
 
 // hooks are all hooks that operations have.

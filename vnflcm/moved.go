@@ -27,6 +27,8 @@ func (op *Operation) RequestParams() Params {
 		return op.ChangeExtConn.AdditionalParams
 	case op.Operate != nil:
 		return op.Operate.AdditionalParams
+	case op.ChangeVnfPkg != nil:
+		return op.ChangeVnfPkg.AdditionalParams
 	case op.Maintain != nil:
 		return op.Maintain.AdditionalParams
 	}

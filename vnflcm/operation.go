@@ -34,6 +34,7 @@ type OperationData struct {
 	Modify        *VnfInfoModificationRequest
 	Maintain      *MaintainVnfRequest // Kind is OpModifyInfo
 	Operate       *OperateVnfRequest
+	ChangeVnfPkg  *ChangeCurrentVnfPkgRequest
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest
@@ -42,6 +43,13 @@ type OperationData struct {
 
 	Package *tosca.Package
 	Flavour *tosca.Flavour
+	// Former is the package that a CHANGE_VNFPKG changes from, or from which it returns when it is rolled back; Package is the other one. nil in
+	// other operations.
+	Former *PackageVersion
+	// PackagePlan has the units of a CHANGE_VNFPKG in their order. Batch are those of the phase, nil in the hooks around all batches and in
+	// the phase for what belongs to no unit.
+	PackagePlan PackagePlan
+	Batch       *PackageBatch
 	// Levels are the scale levels per aspect after the operation has succeeded; Before those when it began (none for
 	// instantiate).
 	Levels, Before map[string]int
@@ -74,10 +82,14 @@ type Operation struct {
 	OperationData
 	Log *slog.Logger
 
-	phase   string
-	driver  string // of the hook, in Config.Mgmt
-	state   OperationState
-	planned Change
+	phase  string
+	driver string // of the hook, in Config.Mgmt
+	// other is the second package of an instance whose package changes or that is mixed, nil without one. ownVNFD is the VNFD of the instance.
+	other      *PackageVersion
+	ownVNFD    string
+	components map[string]map[string]string // Successor, by type of component
+	state      OperationState
+	planned    Change
 	// plannedBefore is how many VNFCs the scalings before this one add: the grant counts those of all scalings.
 	plannedBefore int
 	// occurrence is the kind of the operation that is recorded: while rolling back, Kind is the inverse; in a scaling of a

@@ -19,6 +19,8 @@ const (
 	OpChangeExtConn LcmOperation = "CHANGE_EXT_CONN"
 	// OpOperate needs a driver that is an Operator.
 	OpOperate LcmOperation = "OPERATE"
+	// OpChangeVnfPkg needs a driver that is a PackageChanger.
+	OpChangeVnfPkg LcmOperation = "CHANGE_VNFPKG"
 )
 
 // OperationState of an operation occurrence (SOL003 v2.6.1 5.6.2.2).

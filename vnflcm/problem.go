@@ -35,6 +35,7 @@ const (
 	ErrStore          Code = "store"                 // yes, later: the Store has failed
 	ErrProcessEnded   Code = "process-ended"         // yes, once the reason is mended: the operation ended its process again and again
 	ErrBusy           Code = "busy"                  // yes, later: too many lists are read, or VIMs checked, at once, or the VNF package is being downloaded
+	ErrPaused         Code = "paused"                // yes: a change of the package is paused, as its request asked; a retry continues it
 )
 
 // CommandFailure is found, by errors.As, in the error of a command on a host, whichever package ran it.

@@ -92,6 +92,22 @@ type ChangeExtVnfConnectivityRequest struct {
 	AdditionalParams  Params               `json:"additionalParams,omitzero"`
 }
 
+// ChangeCurrentVnfPkgRequest changes the VNF package of an instantiated VNF (SOL003 v3.3.1 5.5.2.11a).
+type ChangeCurrentVnfPkgRequest struct {
+	VnfdID string `json:"vnfdId"` // of the package to change to
+	// Links and connection points that the request does not name stay as they are.
+	ExtVirtualLinks        []ExtVirtualLinkData        `json:"extVirtualLinks,omitempty"`
+	ExtManagedVirtualLinks []ExtManagedVirtualLinkData `json:"extManagedVirtualLinks,omitempty"`
+	// VimConnectionInfo is merged into the connections of the instance, as Modify does it.
+	VimConnectionInfo VimConnections `json:"vimConnectionInfo,omitempty"`
+	// AdditionalParams without the attributes of PackageChangeOptions are merged over those of the instantiation (RFC 7396), for this
+	// operation and all later ones.
+	AdditionalParams Params `json:"additionalParams,omitzero"`
+	// These are merge patches (RFC 7396): null removes an attribute.
+	Extensions                Params `json:"extensions,omitzero"`
+	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
+}
+
 // CancelMode says what becomes of the work under way when an operation is cancelled.
 type CancelMode string
 

@@ -27,6 +27,9 @@ type VNFC struct {
 	CPs        []ConnectionPoint `json:"cps,omitempty"`
 	StorageIDs []string          `json:"storageIds,omitempty"`
 	Metadata   map[string]string `json:"metadata,omitempty"`
+	// VnfdID is the VNFD by which the VNFC runs, "" for that of the instance: it differs while the package is changed, and after a change
+	// that has failed (SOL003 v3.3.1 5.5.3.5). The Manager sets it. Operation.VersionOf returns the package.
+	VnfdID string `json:"vnfdId,omitempty"`
 }
 
 // ConnectionPoint is an interface with its addresses.
