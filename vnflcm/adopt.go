@@ -118,7 +118,7 @@ func (m *Manager) readAdopted(ctx context.Context, pkg *tosca.Package, rec *inst
 		return nil, err
 	}
 	op := &operationRecord{Occ: VnfLcmOpOcc{ID: m.cfg.NewID(), VnfInstanceID: rec.Instance.ID, Operation: OpInstantiate, OperationParams: params}}
-	s, err := m.session(ctx, pkg, rec, op, "adopt")
+	s, err := m.session(ctx, openPackages{own: pkg}, rec, op, "adopt")
 	if err != nil {
 		return nil, err
 	}

@@ -80,12 +80,12 @@ func (r *reading) nothing() bool {
 
 // readCertificates asks the drivers that the VNFD names for the certificates of an instance.
 func (m *Manager) readCertificates(ctx context.Context, inst *instanceRecord, logIn, served bool) (found reading, err error) {
-	pkg, err := m.openPackage(ctx, inst)
+	opened, err := m.openPackages(ctx, inst, nil)
 	if err != nil {
 		return found, err
 	}
-	defer closePackage(pkg)
-	s, err := m.outside(ctx, pkg, inst, "certificates")
+	defer opened.close()
+	s, err := m.outside(ctx, opened, inst, "certificates")
 	if err != nil {
 		return found, err
 	}

@@ -81,10 +81,16 @@ func (rec *operationRecord) recordInstance(inst *instanceRecord) {
 	if inst.Instance.InstantiationState != Instantiated {
 		return
 	}
+	if rec.Package != nil && rec.Occ.OperationState == Completed {
+		rec.Occ.ModificationsTriggeredByVnfPkgChange = rec.Package.modifications(rec.VNF, inst)
+	}
 	for _, link := range inst.Links {
 		if !slices.ContainsFunc(rec.Began.Links, func(was ExtVirtualLinkData) bool { return sameLink(was, link) }) {
 			rec.Occ.ChangedExtConnectivity = append(rec.Occ.ChangedExtConnectivity, link.info(inst.vimConnection()))
 		}
+	}
+	if rec.Package != nil {
+		return
 	}
 	var info VnfInfoModifications
 	was := rec.Began.Info.VimConnectionInfo.named()
@@ -106,8 +112,16 @@ func (v VimConnectionInfo) equal(o VimConnectionInfo) bool {
 		v.AccessInfo.Equal(o.AccessInfo) && v.Extra.Equal(o.Extra)
 }
 
-// replaced returns the VNFCs that a heal has replaced; none before its resources have been changed.
-func (rec *operationRecord) replaced() []VNFC {
+// replaced returns the VNFCs that a heal or a change of the package has changed; none before the resources have been changed.
+func (rec *operationRecord) replaced() (out []VNFC) {
+	if rec.Package != nil {
+		for i, c := range rec.Package.Changes {
+			if slices.Contains(rec.Done, phaseName(packageInfra, i)) && !slices.Contains(rec.Done, phaseName(packageInfra+packageRollback, i)) {
+				out = append(out, c.Replaced...)
+			}
+		}
+		return out
+	}
 	if rec.Occ.Operation == OpHeal && slices.Contains(rec.Done, healPhase) {
 		return rec.Change.Replaced
 	}

@@ -59,9 +59,12 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 			return r.enter(ctx, Processing, r.take)
 		}
 		// The result of Plan applies again: some of the added VNFCs no longer exist.
-		if r.rec.Occ.Operation == OpScaleToLevel {
+		switch r.rec.Occ.Operation {
+		case OpScaleToLevel:
 			r.rec.redoScalings()
-		} else {
+		case OpChangeVnfPkg:
+			r.rec.redoBatches()
+		default:
 			r.rec.Done = nil
 		}
 		r.rec.Change, r.rec.Undo, r.rec.Undoing = r.rec.Planned, Change{}, false
@@ -69,7 +72,7 @@ func (m *Manager) Retry(ctx context.Context, opID string) error {
 	})
 }
 
-// Rollback undoes an INSTANTIATE, a SCALE_OUT, a SCALE_TO_LEVEL in which no scale-in has begun, or a CHANGE_EXT_CONN
+// Rollback undoes an INSTANTIATE, a SCALE_OUT, a SCALE_TO_LEVEL in which no scale-in has begun, a CHANGE_EXT_CONN or a CHANGE_VNFPKG
 // that is in FAILED_TEMP (SOL003 v2.6.1 5.4.15); ErrNotSupported for other operations. It runs the rollback hooks that the
 // VNFD names, or the hooks of the inverse operation.
 func (m *Manager) Rollback(ctx context.Context, opID string) error {
@@ -94,17 +97,17 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 	if err != nil {
 		return now, err
 	}
-	pkg, err := r.m.openPackage(ctx, inst)
+	opened, err := r.m.openPackages(ctx, inst, r.rec)
 	if err != nil {
 		return now, err
 	}
-	defer closePackage(pkg)
-	s, err := r.m.session(ctx, pkg, inst, r.rec, undoPlan)
+	defer opened.close()
+	s, err := r.m.session(ctx, opened, inst, r.rec, undoPlan)
 	if err != nil {
 		return now, err
 	}
 	if !r.rec.canRollBack() {
-		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT, SCALE_TO_LEVEL before its first scale-in, and CHANGE_EXT_CONN can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
+		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT, SCALE_TO_LEVEL before its first scale-in, CHANGE_EXT_CONN and CHANGE_VNFPKG can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}
 	if now, err = s.resources(ctx); err != nil {
 		return now, err
@@ -124,13 +127,13 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 // may be there.
 func (m *Manager) Fail(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "failed", func(ctx context.Context, r *run) error {
-		now := r.resourcesLeft(ctx)
+		now, mixed := r.resourcesLeft(ctx)
 		if now != nil {
 			r.rec.recordResources(*now, r.rec.replaced())
 		}
 		return r.finish(ctx, Failed, func(i *instanceRecord) {
 			if now != nil {
-				i.Resources = *now
+				i.Resources, i.Mixed = *now, mixed
 			}
 			switch {
 			case r.rec.Occ.Operation == OpInstantiate:
@@ -149,28 +152,31 @@ func (m *Manager) Fail(ctx context.Context, opID string) error {
 	})
 }
 
-// resourcesLeft asks the VIM which resources a failed operation leaves. It returns nil without an answer: Fail must
-// work without a VIM.
-func (r *run) resourcesLeft(ctx context.Context) *Resources {
+// resourcesLeft asks the VIM which resources a failed operation leaves, and which parts of them run by another package. It returns nil
+// without an answer: Fail must work without a VIM.
+func (r *run) resourcesLeft(ctx context.Context) (*Resources, *mixture) {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil || inst.Holder != r.rec.Occ.ID {
-		return nil
+		return nil, nil
 	}
-	pkg, err := r.m.openPackage(ctx, inst)
+	opened, err := r.m.openPackages(ctx, inst, r.rec)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	defer closePackage(pkg)
-	s, err := r.m.session(ctx, pkg, inst, r.rec, "fail")
+	defer opened.close()
+	s, err := r.m.session(ctx, opened, inst, r.rec, "fail")
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	now, err := s.resources(ctx)
 	if err != nil {
 		s.op.Log.WarnContext(ctx, "the resources that the failed operation leaves cannot be read", "error", err)
-		return nil
+		return nil, nil
 	}
-	return &now
+	if r.rec.Package != nil {
+		r.noteLeftUnits(ctx, s, inst, now.VNFCs)
+	}
+	return &now, inst.Mixed
 }
 
 // leave takes an operation out of FAILED_TEMP: next enters another state, and if that is an active one the

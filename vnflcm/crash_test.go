@@ -110,6 +110,9 @@ var scenarios = []scenario{
 	{"stop", running, func(x *toys, id string) (string, error) { return x.Operate(x.t.Context(), id, stop) }},
 	{"start", stopped, func(x *toys, id string) (string, error) { return x.Operate(x.t.Context(), id, start) }},
 	outAndIn,
+	{"change package", running, func(x *toys, id string) (string, error) {
+		return x.ChangeVnfPkg(x.t.Context(), id, toNew(x.t, `{"max_unavailable": 2}`))
+	}},
 }
 
 // outAndIn scales three aspects; two of them scale the same VDU.
@@ -144,9 +147,10 @@ func (x *toys) end(id string, occ *vnflcm.VnfLcmOpOcc) end {
 func onePlain(cfg *vnflcm.Config) { cfg.Packages = parsedPlain() }
 
 var parsedPlain = sync.OnceValue(func() vnflcm.Packages {
-	var cfg vnflcm.Config
-	changedPlain(workersAspect, spareAspect, levelPolicy, spareDeltas)(&cfg)
-	return cfg.Packages
+	old := toyFS("cluster", "plain")
+	file := old["Definitions/plain.yaml"]
+	file.Data = []byte(strings.NewReplacer(workersAspect, spareAspect, levelPolicy, spareDeltas).Replace(string(file.Data)))
+	return twoPackages(old, newToyFS(workersAspect, spareAspect, levelPolicy, spareDeltas))
 })
 
 // undisturbed runs a scenario without a crash. It returns the keys of its steps, the number of runs of each Do, and the end.
@@ -283,7 +287,7 @@ func checkDone(t *testing.T, name string, want, got map[string]int, cut string, 
 // resource may be left.
 func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	t.Parallel()
-	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel} {
+	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel, scenarios[10], giveUpPackage, undoPackage} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var want end
@@ -322,6 +326,22 @@ var undoLevel = scenario{"rollback", failedTwoOut, func(x *toys, id string) (str
 	x.world.failAt("scale_end.2/join/worker-2", nil)
 	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
 }}
+
+// giveUpPackage fails a CHANGE_VNFPKG within its second batch; undoPackage rolls it back.
+var giveUpPackage = scenario{"fail", failedPackage, func(x *toys, id string) (string, error) {
+	return lastOperation(x, id), x.Fail(x.t.Context(), lastOperation(x, id))
+}}
+
+var undoPackage = scenario{"rollback", failedPackage, func(x *toys, id string) (string, error) {
+	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
+}}
+
+func failedPackage(x *toys, id string) {
+	running(x, id)
+	x.world.failAt("change_package_after.2:cluster/join/worker-1", errCut)
+	opID, err := x.ChangeVnfPkg(x.t.Context(), id, toNew(x.t, "{}"))
+	_, _ = x.wait(opID, err, vnflcm.FailedTemp)
+}
 
 func failedTwoOut(x *toys, id string) {
 	running(x, id)

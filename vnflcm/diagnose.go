@@ -79,12 +79,12 @@ func (m *Manager) entryFindings(ctx context.Context, inst *instanceRecord) (out 
 
 // inspect asks the drivers of an instance.
 func (m *Manager) inspect(ctx context.Context, inst *instanceRecord) []Finding {
-	pkg, err := m.openPackage(ctx, inst)
+	opened, err := m.openPackages(ctx, inst, nil)
 	if err != nil {
 		return []Finding{{Kind: Unknown, Resource: "package", ID: inst.Instance.VnfPkgID, Name: inst.Instance.VnfdID, Detail: err.Error()}}
 	}
-	defer closePackage(pkg)
-	s, err := m.outside(ctx, pkg, inst, "diagnose")
+	defer opened.close()
+	s, err := m.outside(ctx, opened, inst, "diagnose")
 	if err != nil {
 		return []Finding{{Kind: Unknown, Resource: "vim", ID: inst.vimID(), VimID: inst.vimID(), Detail: err.Error()}}
 	}

@@ -177,7 +177,7 @@ func checkPublicParams(paths []string) error {
 var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 	out := map[LcmOperation]pathSet{}
 	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
-		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}} {
+		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}, OpChangeVnfPkg: ChangeCurrentVnfPkgRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
 	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(append(PublicPaths(MaintainVnfRequest{}), "until")...)...)
@@ -209,6 +209,11 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 		}
 		shown.VimConnectionInfo = disclose(newPathSet(m.cfg.PublicParams...), info.VimConnectionInfo, attributes)
 		out.ChangedInfo = &shown
+	}
+	if info := out.ModificationsTriggeredByVnfPkgChange; info != nil && len(m.cfg.PublicParams) > 0 {
+		shown := *info
+		disclose(newPathSet(m.cfg.PublicParams...), nil, map[*Params]string{&shown.Extensions: extensionsPath, &shown.VnfConfigurableProperties: configurablePath})
+		out.ModificationsTriggeredByVnfPkgChange = &shown
 	}
 	return &out
 }

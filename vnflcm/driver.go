@@ -135,4 +135,8 @@ var hooks = []Hook{
 	ScaleStart, ScaleEnd, ScaleRollbackStart, ScaleRollbackEnd, ScaleToLevelStart, ScaleToLevelEnd,
 	HealStart, HealEnd, TerminateStart, TerminateEnd, ModifyStart, ModifyEnd,
 	ChangeExtConnStart, ChangeExtConnEnd, ChangeExtConnRollbackStart, ChangeExtConnRollbackEnd, OperateStart, OperateEnd,
+	ChangePackageStart, ChangePackageEnd, ChangePackageRollbackStart, ChangePackageRollbackEnd,
 }
+
+// packageHooks are the hooks of a CHANGE_VNFPKG. A driver that lacks them does not keep a package from being used in other operations.
+var packageHooks = []Hook{ChangePackageStart, ChangePackageEnd, ChangePackageRollbackStart, ChangePackageRollbackEnd}

@@ -48,6 +48,13 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 			}
 		}))
 	}
+	if state == Processing && r.rec.returnsAfter(err) {
+		failed := r.enterRollback(ctx)
+		if failed == nil {
+			return masked
+		}
+		r.m.cfg.Logger.WarnContext(ctx, "the operation cannot be rolled back by itself", "operation", r.rec.Occ.ID, "error", failed)
+	}
 	return errors.Join(masked, r.enter(ctx, FailedTemp))
 }
 
@@ -65,6 +72,8 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 	switch r.rec.Occ.Operation {
 	case OpTerminate:
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
+	case OpChangeVnfPkg:
+		return r.finish(ctx, Completed, r.takePackage)
 	case OpModifyInfo:
 		return r.finish(ctx, Completed, func(*instanceRecord) {}) // its phase has changed the instance
 	}
@@ -82,6 +91,7 @@ func (rec *instanceRecord) clear() {
 	rec.PackageDigest, rec.DefaultVIM, rec.VIMForm, rec.VIMOwner, rec.Instance.Extensions = "", "", "", nil, Params{}
 	rec.Links, rec.ManagedLinks, rec.Adopted, rec.VNFCProperties = nil, nil, nil, nil
 	rec.Stopped = false
+	rec.Mixed = nil
 }
 
 // finish unlocks the instance, enters a final state and removes what only the operation needed.
@@ -97,15 +107,21 @@ func (r *run) finish(ctx context.Context, state OperationState, change func(*ins
 // operation on it must be able to end.
 func (r *run) unlock(change func(*instanceRecord)) func(context.Context, *store.Batch) error {
 	return func(ctx context.Context, b *store.Batch) error {
-		id, emptied := r.rec.Occ.VnfInstanceID, false
+		id, emptied, unused := r.rec.Occ.VnfInstanceID, false, false
 		err := r.claim.changeInstance(ctx, b, id, func(i *instanceRecord) {
+			had := r.rec.Package != nil || i.Mixed != nil
 			change(i)
+			i.endMixture()
+			unused = had && i.Mixed == nil
 			r.rec.recordInstance(i)
 			i.Holder = ""
 			emptied = i.Instance.InstantiationState == NotInstantiated
 		})
 		if errors.Is(err, ErrNotFound) {
 			return nil
+		}
+		if err == nil && unused {
+			err = r.m.records.Drop(ctx, b, kindPackageUse, id)
 		}
 		switch {
 		case err == nil && emptied:

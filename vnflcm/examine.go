@@ -1,10 +1,6 @@
 package vnflcm
 
-import (
-	"context"
-
-	"github.com/vnfkit/vnfkit/tosca"
-)
+import "context"
 
 // Examine calls look with a VNF instance as drivers see it, outside of any operation: for commands of the operator, such as a shell on a
 // machine. op has no request and no steps, and its State can only be read. drivers are the management drivers that the VNFD names. The error
@@ -17,20 +13,20 @@ func (m *Manager) Examine(ctx context.Context, instanceID string, look func(ctx 
 	if err != nil {
 		return err
 	}
-	pkg, err := m.openPackage(ctx, inst)
+	opened, err := m.openPackages(ctx, inst, nil)
 	if err != nil {
 		return err
 	}
-	defer closePackage(pkg)
-	s, err := m.outside(ctx, pkg, inst, "examine")
+	defer opened.close()
+	s, err := m.outside(ctx, opened, inst, "examine")
 	if err != nil {
 		return err
 	}
 	return s.masked(s.call(ctx, func() error { return look(ctx, s.op, s.drivers()) }))
 }
 
-// outside returns the session of an instance outside of its operations. The caller closes the package.
-func (m *Manager) outside(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, phase string) (*session, error) {
+// outside returns the session of an instance outside of its operations. The caller closes the packages.
+func (m *Manager) outside(ctx context.Context, opened openPackages, inst *instanceRecord, phase string) (*session, error) {
 	rec := &operationRecord{Occ: VnfLcmOpOcc{VnfInstanceID: inst.Instance.ID}, Levels: inst.Levels, Before: inst.Levels}
-	return m.session(ctx, pkg, inst, rec, phase)
+	return m.session(ctx, opened, inst, rec, phase)
 }

@@ -139,7 +139,7 @@ func (s *session) checkFollowed(ctx context.Context, g *Grant) error {
 			s.op.Warn(ctx, fmt.Sprintf("the grant decides %s, which has no effect: no driver of the VNF reads it", decided[decision]))
 		}
 	}
-	if kind := s.op.Kind; len(g.ExtVirtualLinks)+len(g.ExtManagedVirtualLinks) > 0 && kind != OpInstantiate && kind != OpChangeExtConn {
+	if kind := s.op.Kind; len(g.ExtVirtualLinks)+len(g.ExtManagedVirtualLinks) > 0 && kind != OpInstantiate && kind != OpChangeExtConn && kind != OpChangeVnfPkg {
 		s.op.Warn(ctx, fmt.Sprintf("the grant decides links, which have no effect on an operation %s", kind))
 	}
 	return errors.Join(faults...)
@@ -152,11 +152,11 @@ func follows(driver any, decision GrantDecision) bool {
 
 // followGrant checks the grant before anything is changed: that it fits the request, that drivers can follow it, and that drivers find no
 // fault with the data that it supplies. Without a grant, drivers may lack data that they expected from it.
-func (r *run) followGrant(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
-	if err := r.useGrantedVIM(ctx, pkg, inst); err != nil {
+func (r *run) followGrant(ctx context.Context, opened openPackages, inst *instanceRecord) error {
+	if err := r.useGrantedVIM(ctx, opened, inst); err != nil {
 		return r.grantFault(err)
 	}
-	s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
+	s, err := r.m.session(ctx, opened, inst, r.rec, "grant")
 	if err != nil {
 		return r.grantFault(err)
 	}
@@ -190,6 +190,11 @@ func (s *session) planAgain(ctx context.Context, rec *operationRecord) error {
 	if s.op.Kind == OpScaleToLevel {
 		copied := *rec
 		return s.planScalings(ctx, &copied)
+	}
+	if changer, able := s.infra.(PackageChanger); able && s.op.Kind == OpChangeVnfPkg {
+		plan, err := s.planPackage(ctx, changer)
+		s.op.PackagePlan = plan
+		return errors.Join(err, s.validate(ctx, s.op))
 	}
 	_, err := s.planInfra(ctx, s.op)
 	return errors.Join(err, s.validate(ctx, s.op))

@@ -10,7 +10,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/vnfkit/vnfkit/internal/retry"
-	"github.com/vnfkit/vnfkit/tosca"
 )
 
 // askedGrant is how far the request for the grant of an operation is.
@@ -21,8 +20,8 @@ type askedGrant struct {
 }
 
 // obtainGrant waits for the grant, and checks that the operation can follow it.
-func (r *run) obtainGrant(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
-	s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
+func (r *run) obtainGrant(ctx context.Context, opened openPackages, inst *instanceRecord) error {
+	s, err := r.m.session(ctx, opened, inst, r.rec, "grant")
 	if err != nil {
 		return err
 	}
@@ -34,7 +33,7 @@ func (r *run) obtainGrant(ctx context.Context, pkg *tosca.Package, inst *instanc
 	} else if r.rec.Asked != nil {
 		s.reportPassedOver(r.rec.Asked.Without) // the process that has passed it over may have ended before the report
 	}
-	return r.followGrant(ctx, pkg, inst)
+	return r.followGrant(ctx, opened, inst)
 }
 
 // isGranted reports whether there is a grant, or whether the operation begins without one.

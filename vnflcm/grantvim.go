@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -46,11 +45,11 @@ func (g *Grant) grantedVIM(current VimConnectionInfo, connection string) (*VimCo
 
 // useGrantedVIM puts the VNF on the VIM that the grant chooses, if it is not instantiated yet. The entry of the grant is used as one of a
 // request: stored secrets reach only the stored address.
-func (r *run) useGrantedVIM(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
+func (r *run) useGrantedVIM(ctx context.Context, opened openPackages, inst *instanceRecord) error {
 	if r.rec.Grant == nil {
 		return nil
 	}
-	s, err := r.m.session(ctx, pkg, inst, r.rec, "grant")
+	s, err := r.m.session(ctx, opened, inst, r.rec, "grant")
 	if err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (r *run) useGrantedVIM(ctx context.Context, pkg *tosca.Package, inst *insta
 	moved := *inst
 	moved.Initial.VimConnectionInfo, moved.Instance.VimConnectionInfo = VimConnections{*chosen}, VimConnections{*chosen}
 	moved.DefaultVIM, moved.VIMForm, moved.VIMOwner = "", "", nil
-	if s, err = r.m.session(ctx, pkg, &moved, r.rec, "grant"); err != nil {
+	if s, err = r.m.session(ctx, opened, &moved, r.rec, "grant"); err != nil {
 		return err
 	}
 	r.mask = s.op.mask

@@ -81,6 +81,8 @@ type VnfcResourceInfo struct {
 	StorageResourceIDs []string          `json:"storageResourceIds,omitempty"`
 	VnfcCpInfo         []VnfcCpInfo      `json:"vnfcCpInfo,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
+	// VnfdID is the VNFD by which the VNFC runs, if it is not that of the instance (SOL003 v3.3.1 5.5.3.5).
+	VnfdID string `json:"vnfdId,omitempty"`
 	// Name is the name of the VNFC, and Host the compute host where the VIM shows it. SOL003 has neither attribute.
 	Name string `json:"-"`
 	Host string `json:"-"`

@@ -26,6 +26,7 @@ const (
 	kindRemovedVIM  = "vim-removed"
 	kindExpiry      = "certificates"
 	kindAutomatic   = "automatic"
+	kindPackageUse  = "package-use"
 )
 
 // contentOf returns a value that the content of records of a kind is read into.
@@ -69,6 +70,8 @@ func contentOf(kind string) any {
 		return new(renewal)
 	case kindExpiry:
 		return new(expiryRecord)
+	case kindPackageUse:
+		return new(packageUse)
 	case kindAutomatic:
 		return new(automaticRecord)
 	}

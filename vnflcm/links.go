@@ -32,6 +32,16 @@ func (rec *operationRecord) links(inst *instanceRecord) ([]ExtVirtualLinkData, [
 		if json.Unmarshal(rec.Occ.OperationParams.Reveal(), &request) == nil { // it was read before
 			given = request.ExtVirtualLinks
 		}
+	case OpChangeVnfPkg:
+		if rec.Occ.OperationState == RollingBack {
+			return ext, managed
+		}
+		if request, err := rec.packageRequest(); err == nil {
+			given, managed = request.ExtVirtualLinks, replacedLinks(managed, request.ExtManagedVirtualLinks)
+		}
+		if g := rec.Grant; g != nil {
+			managed = replacedLinks(managed, g.ExtManagedVirtualLinks)
+		}
 	default:
 		return ext, managed
 	}
@@ -41,6 +51,14 @@ func (rec *operationRecord) links(inst *instanceRecord) ([]ExtVirtualLinkData, [
 // connect sets the links of the operation for the drivers.
 func (op *Operation) connect(inst *instanceRecord, rec *operationRecord) {
 	op.Connectivity, op.ManagedLinks = rec.links(inst)
+}
+
+// replacedLinks returns managed links of which those for the same descriptors are replaced.
+func replacedLinks(links, change []ExtManagedVirtualLinkData) []ExtManagedVirtualLinkData {
+	out := slices.DeleteFunc(slices.Clone(links), func(l ExtManagedVirtualLinkData) bool {
+		return slices.ContainsFunc(change, func(c ExtManagedVirtualLinkData) bool { return c.Link() == l.Link() })
+	})
+	return append(out, change...)
 }
 
 // moved are links after a change: a link of the same id is another network now, and a connection point is only
@@ -98,10 +116,14 @@ func (c ExtCpConfigs) without(other ExtCpConfigs) ExtCpConfigs {
 
 // checkConnectivity finds the faults of a ChangeExtVnfConnectivityRequest that need no driver.
 func (op *Operation) checkConnectivity() error {
-	links := op.ChangeExtConn.ExtVirtualLinks
-	if len(links) == 0 {
+	if len(op.ChangeExtConn.ExtVirtualLinks) == 0 {
 		return &ParamError{Path: "extVirtualLinks", Reason: "is required"}
 	}
+	return op.checkLinks(op.ChangeExtConn.ExtVirtualLinks)
+}
+
+// checkLinks finds the faults of external links that a request changes.
+func (op *Operation) checkLinks(links []ExtVirtualLinkData) error {
 	var faults []error
 	for i, link := range links {
 		path := fmt.Sprintf("extVirtualLinks[%d]", i)
@@ -196,13 +218,14 @@ func (op *Operation) GrantedZones(vdu string) []string {
 	var out []string
 	for _, c := range []struct {
 		verb   string
+		before []VNFC
 		vnfcs  []VNFC
 		answer func(*Grant) []GrantInfo
 	}{
-		{"add", op.planned.Added, func(g *Grant) []GrantInfo { return g.AddResources }},
-		{"update", op.planned.Replaced, func(g *Grant) []GrantInfo { return g.UpdateResources }},
+		{"add", op.plannedBefore.Added, op.planned.Added, func(g *Grant) []GrantInfo { return g.AddResources }},
+		{"update", op.plannedBefore.Replaced, op.planned.Replaced, func(g *Grant) []GrantInfo { return g.UpdateResources }},
 	} {
-		for _, d := range definitions(c.verb, op.plannedBefore, c.vnfcs) {
+		for _, d := range definitions(c.verb, len(c.before), c.vnfcs) {
 			if d.VduID != vdu {
 				continue
 			}
@@ -234,6 +257,9 @@ func (s *session) checkDriver() error {
 	}
 	if _, able := s.infra.(Operator); s.op.Kind == OpOperate && !able {
 		return fmt.Errorf("%w: the driver of VIM type %s cannot stop and start a VNF", ErrNotSupported, s.op.VIM.VimType)
+	}
+	if _, able := s.infra.(PackageChanger); s.op.Kind == OpChangeVnfPkg && !able {
+		return fmt.Errorf("%w: the driver of VIM type %s cannot change packages", ErrNotSupported, s.op.VIM.VimType)
 	}
 	return nil
 }

@@ -214,6 +214,8 @@ type instanceRecord struct {
 	ManagedLinks []ExtManagedVirtualLinkData `json:"managedLinks,omitempty"`
 	// ParamsDeclared is set if the instantiation was compared with the additional_parameters of the VNFD.
 	ParamsDeclared bool `json:"paramsDeclared,omitempty"`
+	// Mixed is set while parts of the VNF run by another package than the instance has.
+	Mixed *mixture `json:"mixed,omitempty"`
 }
 
 // operationRecord is the stored form of an operation. Only the process that has the claim changes it.
@@ -238,7 +240,9 @@ type operationRecord struct {
 	Phases  []Performed    `json:"phases,omitempty"` // that are done: part of the history
 	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord
 	// Scalings are what a SCALE_TO_LEVEL does, in this order.
-	Scalings []scaling `json:"scalings,omitempty"`
+	Scalings scalingList `json:"scalings,omitzero"`
+	// Package is set for a CHANGE_VNFPKG.
+	Package *packageChange `json:"package,omitempty"`
 
 	accepting func(*store.Batch) error // adds to the batch that accepts the operation
 }

@@ -14,7 +14,7 @@ import (
 type VnfInfoModificationRequest struct {
 	VnfInstanceName        *string `json:"vnfInstanceName,omitempty"`
 	VnfInstanceDescription *string `json:"vnfInstanceDescription,omitempty"`
-	// VnfdID cannot be changed: a value other than that of the instance is refused.
+	// VnfdID cannot be changed in this way: a value other than that of the instance is refused. ChangeVnfPkg changes it.
 	VnfdID string `json:"vnfdId,omitempty"`
 	// These three are merge patches (RFC 7396): null removes an attribute.
 	VnfConfigurableProperties Params        `json:"vnfConfigurableProperties,omitzero"`
@@ -71,12 +71,12 @@ func (m *Manager) planModify(ctx context.Context, inst *instanceRecord, rec *ope
 
 // planInPlace records the drivers and the VIM of an operation that changes no resources, and finds its faults.
 func (m *Manager) planInPlace(ctx context.Context, inst *instanceRecord, rec *operationRecord, check func(*session) error) error {
-	pkg, err := m.openPackage(ctx, inst)
+	opened, err := m.openPackages(ctx, inst, rec)
 	if err != nil {
 		return err
 	}
-	defer closePackage(pkg)
-	s, err := m.session(ctx, pkg, inst, rec, "plan")
+	defer opened.close()
+	s, err := m.session(ctx, opened, inst, rec, "plan")
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,11 @@ func (rec *instanceRecord) checkModification(req VnfInfoModificationRequest) err
 		faults = append(faults, &ParamError{Path: path, Value: value, Reason: reason})
 	}
 	if req.VnfdID != "" && req.VnfdID != rec.Instance.VnfdID {
-		refuse("vnfdId", req.VnfdID, "cannot be changed: make another instance")
+		reason := "cannot be changed: make another instance"
+		if rec.Instance.InstantiationState == Instantiated {
+			reason = "is changed by the task change_vnfpkg of version 2 (Manager.ChangeVnfPkg), which changes the resources too"
+		}
+		refuse("vnfdId", req.VnfdID, reason)
 	}
 	known := rec.Instance.VimConnectionInfo.named()
 	for i, v := range req.VimConnectionInfo {

@@ -87,11 +87,11 @@ type Operation struct {
 	// other is the second package of an instance whose package changes or that is mixed, nil without one. ownVNFD is the VNFD of the instance.
 	other      *PackageVersion
 	ownVNFD    string
-	components map[string]map[string]string // Successor, by type of component
+	components successors // of Successor
 	state      OperationState
 	planned    Change
-	// plannedBefore is how many VNFCs the scalings before this one add: the grant counts those of all scalings.
-	plannedBefore int
+	// plannedBefore is what the scalings, or the batches, before this one change: the grant counts the VNFCs of all of them.
+	plannedBefore Change
 	// occurrence is the kind of the operation that is recorded: while rolling back, Kind is the inverse; in a scaling of a
 	// SCALE_TO_LEVEL it is SCALE.
 	occurrence LcmOperation

@@ -67,6 +67,8 @@ type VnfLcmOpOcc struct {
 	ResourceChanges *ResourceChanges `json:"resourceChanges,omitempty"`
 	// ChangedInfo are the attributes of the instance that the operation has changed, once it has ended.
 	ChangedInfo *VnfInfoModifications `json:"changedInfo,omitempty"`
+	// ModificationsTriggeredByVnfPkgChange are set instead of ChangedInfo once a CHANGE_VNFPKG has ended.
+	ModificationsTriggeredByVnfPkgChange *ModificationsTriggeredByVnfPkgChange `json:"modificationsTriggeredByVnfPkgChange,omitempty"`
 	// ChangedExtConnectivity are the external links that the operation has changed, as they are now, once it has ended.
 	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
 	Tenant                 string               `json:"-"` // of the instance
@@ -85,6 +87,17 @@ type VnfInfoModifications struct {
 	VimConnectionInfo         VimConnections         `json:"vimConnectionInfo,omitempty"` // those that are new or changed
 	Extensions                Params                 `json:"extensions,omitzero"`
 	VnfcInfoModifications     []VnfcInfoModification `json:"vnfcInfoModifications,omitempty"`
+}
+
+// ModificationsTriggeredByVnfPkgChange are attributes of a VNF instance that a change of its package has changed (SOL003 v3.3.1 5.5.3.24).
+type ModificationsTriggeredByVnfPkgChange struct {
+	VnfConfigurableProperties Params `json:"vnfConfigurableProperties,omitzero"`
+	Extensions                Params `json:"extensions,omitzero"`
+	VnfdID                    string `json:"vnfdId,omitempty"`
+	VnfProvider               string `json:"vnfProvider,omitempty"`
+	VnfProductName            string `json:"vnfProductName,omitempty"`
+	VnfSoftwareVersion        string `json:"vnfSoftwareVersion,omitempty"`
+	VnfdVersion               string `json:"vnfdVersion,omitempty"`
 }
 
 // ResourceChanges says what an operation changed (SOL003 v2.6.1 5.5.2.13).

@@ -153,23 +153,10 @@ type PackageBatch struct {
 	Units  []PackageUnit `json:"units"`
 }
 
-// Types of components that Operation.Successor knows (SOL001 v3.3.1 6.2.53, VnfPackageChangeComponentMapping).
-const (
-	ComponentVDU         = "vdu"
-	ComponentCP          = "cp"
-	ComponentVirtualLink = "virtual_link"
-	ComponentStorage     = "virtual_storage"
-	ComponentLevel       = "instantiation_level"
-	ComponentAspect      = "scaling_aspect"
-)
-
 // Successor returns the id in op.Package of the component that has an id in op.Former: as the policy of the new package maps it
 // (component_mappings), else the same id. op.Package need not have it. Outside of a CHANGE_VNFPKG it returns id.
-func (op *Operation) Successor(component, id string) string {
-	if successor, mapped := op.components[component][id]; mapped {
-		return successor
-	}
-	return id
+func (op *Operation) Successor(component tosca.ComponentType, id string) string {
+	return op.components.of(component, id)
 }
 
 // VersionOf returns the package by which a VNFC runs: op.Package, or the other package of a VNF whose package changes, or is mixed because a

@@ -44,10 +44,10 @@ type PackageIdentity struct{ ID, Tenant, VnfdID, Digest string }
 
 // PackageInUse reports whether a VNF instance belongs to a package with a document, or needs it: an instance without a package id (from a
 // folder, or of an earlier version) needs the package with its digest; before it is instantiated, one with its VNFD. An instance whose
-// record cannot be read counts if it has the VNFD.
+// record cannot be read counts if it has the VNFD. So does an instance whose package is changed to this one, or of which a part runs by it.
 func (m *Manager) PackageInUse(ctx context.Context, p PackageIdentity) (bool, error) {
 	used := false
-	err := m.records.EachPage(ctx, store.Query{Kind: kindInstance, VNFD: p.VnfdID}, func(list []store.Record) error {
+	search := func(list []store.Record) error {
 		used = slices.ContainsFunc(list, func(stored store.Record) bool {
 			var inst instanceRecord
 			return m.records.Open(stored, &inst) != nil || inst.needs(p)
@@ -56,15 +56,25 @@ func (m *Manager) PackageInUse(ctx context.Context, p PackageIdentity) (bool, er
 			return errFound
 		}
 		return nil
-	})
-	if errors.Is(err, errFound) {
-		err = nil
 	}
-	return used, err
+	for _, kind := range []string{kindInstance, kindPackageUse} {
+		err := m.records.EachPage(ctx, store.Query{Kind: kind, VNFD: p.VnfdID}, search)
+		if err != nil {
+			return used, ignoreFound(err)
+		}
+	}
+	return false, nil
 }
 
 // errFound ends a list early.
 var errFound = errors.New("found")
+
+func ignoreFound(err error) error {
+	if errors.Is(err, errFound) {
+		return nil
+	}
+	return err
+}
 
 // needs reports whether an instance with the VNFD of a package needs that package.
 func (rec *instanceRecord) needs(p PackageIdentity) bool {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
@@ -24,8 +23,13 @@ type phase struct {
 	scaling int
 	// A record phase changes the record of the instance and calls no driver.
 	record bool
-	// A maintenance phase calls this driver, which is a Maintainer.
+	// A maintenance phase, and a phase around a batch, calls this driver.
 	maintainer string
+	// batch is the number of the batch of a CHANGE_VNFPKG that the phase belongs to, 0 for none. part says what it does.
+	batch int
+	part  batchPart
+	// declared: hook is an operation of the VNFD's ChangeCurrentVnfPackage interface.
+	declared bool
 }
 
 // Names of infra phases; they are stored.
@@ -74,6 +78,10 @@ func (rec *operationRecord) phases() []phase {
 		return undoScalePhases()
 	case kind == OpScaleToLevel && rollback:
 		return rec.undoScalingsPhases()
+	case kind == OpChangeVnfPkg && rollback:
+		return rec.undoPackagePhases()
+	case kind == OpChangeVnfPkg:
+		return rec.packagePhases()
 	case kind == OpChangeExtConn && rollback:
 		return []phase{
 			{name: string(ChangeExtConnRollbackStart), hook: ChangeExtConnRollbackStart, fallback: ChangeExtConnStart},
@@ -127,22 +135,24 @@ func around(start Hook, name string, infra func(InfraDriver, context.Context, *O
 }
 
 // runPhase runs one phase of the operation. Its only input from earlier phases is the store.
-func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
-	if p.record {
+func (r *run) runPhase(ctx context.Context, opened openPackages, p phase) error {
+	switch {
+	case p.record:
 		return r.modifyInstance(ctx, p)
+	case p.part == batchPause:
+		r.rec.Done = append(r.rec.Done, p.name) // stored with FAILED_TEMP
+		return errPaused(p.batch)
 	}
 	inst, _, err := r.claim.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
 	}
-	s, err := r.m.session(ctx, pkg, inst, r.rec, p.name)
+	s, err := r.m.session(ctx, opened, inst, r.rec, p.name)
 	if err != nil {
 		return err
 	}
 	r.mask = s.op.mask
-	if p.scaling > 0 {
-		s.op.enterScaling(r.rec, p.scaling-1)
-	}
+	s.op.enter(r.rec, p)
 	do := s.doing(p)
 	if p.plan {
 		do = func(ctx context.Context) error { return r.replan(ctx, s, p.scaling-1) }
@@ -182,12 +192,25 @@ func (r *run) runPhase(ctx context.Context, pkg *tosca.Package, p phase) error {
 	return r.finishInfraPhase(ctx, s, inst, p, done)
 }
 
-// vnfcsBefore are the VNFCs that there were before the operation or, in a phase of a scaling of a SCALE_TO_LEVEL, before the scaling.
-func (r *run) vnfcsBefore(p phase) []VNFC {
-	if p.scaling == 0 {
-		return r.rec.VNFCs
+// enter makes op what drivers see in a phase of a scaling or of a batch.
+func (op *Operation) enter(rec *operationRecord, p phase) {
+	switch {
+	case p.scaling > 0:
+		op.enterScaling(rec, p.scaling-1)
+	case rec.Package != nil && (p.batch > 0 || p.infra != nil):
+		op.enterBatch(rec, p.batch)
 	}
-	return r.rec.vnfcsBefore(p.scaling - 1)
+}
+
+// vnfcsBefore are the VNFCs that there were before the operation or, in a phase of a scaling or a batch, before the scaling or the batch.
+func (r *run) vnfcsBefore(p phase, inst *instanceRecord) []VNFC {
+	switch {
+	case p.scaling > 0:
+		return r.rec.vnfcsBefore(p.scaling - 1)
+	case r.rec.Package != nil:
+		return inst.Resources.VNFCs
+	}
+	return r.rec.VNFCs
 }
 
 // journal reads the entries of a phase, by their keys. Under the first claim there are none: no process has worked on
@@ -209,11 +232,18 @@ func (s *session) doing(p phase) func(context.Context) error {
 	if p.infra != nil {
 		return func(ctx context.Context) error { return p.infra(s.infra, ctx, s.op) }
 	}
+	if p.part != noBatchPart {
+		return s.doingBatch(p)
+	}
 	if p.maintainer != "" {
 		return s.maintaining(p.maintainer)
 	}
 	hook := p.hook
 	called, named := s.op.Flavour.Hooks[string(hook)]
+	if p.declared {
+		called = s.op.Flavour.ChangeOperations[string(hook)]
+		named = called.Driver != ""
+	}
 	if !named {
 		hook = p.fallback
 		if called, named = s.op.Flavour.Hooks[string(hook)]; !named {
@@ -260,7 +290,10 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, inst *instanceRe
 	if err != nil {
 		return fmt.Errorf("%s: reading the resources: %w", p.name, err)
 	}
-	err = s.checkResources(ctx, r.vnfcsBefore(p), now)
+	err = s.checkResources(ctx, r.vnfcsBefore(p, inst), now)
+	if err == nil && r.rec.Package != nil {
+		err = s.checkChanged(ctx)
+	}
 	r.rec.recordWarnings(s.op.warnings)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
@@ -271,12 +304,15 @@ func (r *run) finishInfraPhase(ctx context.Context, s *session, inst *instanceRe
 		}
 	}
 	r.rec.Done, r.rec.Phases = append(r.rec.Done, p.name), append(r.rec.Phases, done)
+	if r.rec.Package != nil {
+		return r.finishBatch(ctx, s, inst, p, now)
+	}
 	if r.rec.Occ.OperationState == RollingBack {
 		r.rec.recordResources(now, nil)
 	} else {
 		r.rec.Change = r.rec.Planned.confirm(r.rec.VNFCs, now.VNFCs)
 		if p.scaling > 0 {
-			r.rec.Scalings[p.scaling-1].Change = s.op.planned.confirm(r.vnfcsBefore(p), now.VNFCs)
+			r.rec.Scalings[p.scaling-1].Change = s.op.planned.confirm(r.vnfcsBefore(p, inst), now.VNFCs)
 		}
 		r.rec.recordResources(now, r.rec.Change.Replaced)
 	}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/vnfkit/vnfkit/tosca"
 )
 
 // Preview is what an operation would do.
@@ -22,6 +20,11 @@ type Preview struct {
 	// instances of other tenants there are beside them.
 	CNFs      []string
 	OtherCNFs int
+	// Package is set for a CHANGE_VNFPKG.
+	Package *PackagePreview
+	// Mixed is the VNFD by which a part of the VNF runs now, beside that of the instance, because a change of its package was given up. "": the
+	// VNF is not mixed.
+	Mixed string
 }
 
 // String returns the preview as a table: a line per task with its number, its step, its machine, the numbers of the tasks that come
@@ -42,6 +45,12 @@ func (p *Preview) String() string {
 		_, _ = fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\n", i+1, t.Name, t.Machine, after, t.remark())
 	}
 	_ = table.Flush() // to memory
+	if p.Package != nil {
+		p.Package.write(&out)
+	}
+	if p.Mixed != "" {
+		_, _ = fmt.Fprintf(&out, "The VNF is mixed: a part of it runs by VNFD %s\n", p.Mixed)
+	}
 	if users := (vimUsers{p.CNFs, p.OtherCNFs}).String(); users != "" {
 		_, _ = fmt.Fprintf(&out, "VNF instances that end with the cluster: %s\n", users)
 	}
@@ -104,8 +113,8 @@ type Previewer interface {
 }
 
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
-// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, MaintainVnfRequest, or a VnfInfoModificationRequest that
-// starts a maintenance (Configurer). The errors are those of the operation. Hooks of drivers that are no Previewer have one task without a
+// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, ChangeCurrentVnfPkgRequest, MaintainVnfRequest, or a
+// VnfInfoModificationRequest that starts a maintenance (Configurer). The errors are those of the operation. Hooks of drivers that are no Previewer have one task without a
 // name.
 func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
 	request, err := m.maintenanceBy(ctx, instanceID, request)
@@ -127,16 +136,19 @@ func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (
 	if err != nil {
 		return nil, err
 	}
-	pkg, err := m.openPackage(ctx, inst)
+	opened, err := m.openPackages(ctx, inst, rec)
 	if err != nil {
 		return nil, err
 	}
-	defer closePackage(pkg)
-	list, err := m.plannedTasks(ctx, pkg, inst, rec)
+	defer opened.close()
+	list, err := m.plannedTasks(ctx, opened, inst, rec)
 	if err != nil {
 		return nil, err
 	}
-	p := &Preview{InstanceID: instanceID, Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list}
+	p := &Preview{InstanceID: instanceID, Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list, Package: rec.packagePreview()}
+	if inst.Mixed != nil {
+		p.Mixed = inst.Mixed.To.VnfdID
+	}
 	if kind != OpTerminate {
 		return p, nil
 	}
@@ -160,6 +172,8 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 		return OpTerminate, r, nil, nil
 	case OperateVnfRequest:
 		return OpOperate, r, nil, nil
+	case ChangeCurrentVnfPkgRequest:
+		return OpChangeVnfPkg, r, nil, nil
 	case MaintainVnfRequest:
 		return OpModifyInfo, r.stored(), nil, r.check()
 	case *storedConfiguration:
@@ -169,22 +183,21 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 }
 
 // plannedTasks asks the drivers of all phases.
-func (m *Manager) plannedTasks(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, rec *operationRecord) (out []PlannedTask, err error) {
+func (m *Manager) plannedTasks(ctx context.Context, opened openPackages, inst *instanceRecord, rec *operationRecord) (out []PlannedTask, err error) {
 	vnfcs := rec.VNFCs
 	for _, p := range rec.phases() {
-		s, err := m.session(ctx, pkg, inst, rec, p.name)
+		s, err := m.session(ctx, opened, inst, rec, p.name)
 		if err != nil {
 			return nil, err
 		}
-		if s.op.VNFCs = vnfcs; p.scaling > 0 {
-			s.op.enterScaling(rec, p.scaling-1)
-		}
+		s.op.VNFCs = vnfcs
+		s.op.enter(rec, p)
 		list, err := s.tasksOf(ctx, p)
 		if err != nil {
 			return nil, s.masked(err)
 		}
 		out = appendTasks(out, p, list)
-		if p.infra != nil && p.scaling > 0 {
+		if p.infra != nil && (p.scaling > 0 || p.batch > 0) {
 			vnfcs = s.op.Change.expected(vnfcs) // what the next scaling begins with
 		}
 	}
@@ -195,12 +208,18 @@ func (m *Manager) plannedTasks(ctx context.Context, pkg *tosca.Package, inst *in
 func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err error) {
 	if p.infra != nil {
 		list = s.op.Change.tasks(p.name)
+		if s.op.Kind == OpChangeVnfPkg {
+			list = s.unitTasks(p)
+		}
 		for i := range list {
 			if s.op.VIMGone {
 				list[i].Why = "the machine ended with the cluster"
 			}
 		}
 		return list, nil
+	}
+	if p.part != noBatchPart {
+		return s.batchTasks(p), nil
 	}
 	name := p.maintainer
 	if name == "" {
@@ -221,7 +240,7 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 func appendTasks(to []PlannedTask, p phase, list []PlannedTask) []PlannedTask {
 	position := map[int]int{}
 	for i, t := range list {
-		if p.infra == nil && t.Phase != string(p.hook) {
+		if p.infra == nil && p.part == noBatchPart && t.Phase != string(p.hook) {
 			continue
 		}
 		position[i] = len(to)

@@ -14,6 +14,19 @@ type previewDocument struct {
 	Tasks      []plannedDocument `json:"tasks"`
 	CNFs       []string          `json:"cnfInstanceIds,omitempty"`             // VNF instances that end with a cluster
 	OtherCNFs  int               `json:"cnfInstancesOfOtherTenants,omitempty"` // how many more
+	Package    *packageDocument  `json:"packageChange,omitempty"`
+	Mixed      string            `json:"mixedVnfdId,omitempty"` // the second VNFD of a mixed VNF
+}
+
+// packageDocument is a PackagePreview in JSON.
+type packageDocument struct {
+	From         string         `json:"vnfdId"`
+	To           string         `json:"dstVnfdId"`
+	FlavourID    string         `json:"flavourId"`
+	Batches      []PackageBatch `json:"batches"`
+	PauseAfter   int            `json:"pauseAfterBatch,omitempty"`
+	Losses       []DataLoss     `json:"losses,omitempty"`
+	Irreversible []string       `json:"irreversible,omitempty"`
 }
 
 type plannedVNFC struct {
@@ -41,6 +54,11 @@ type plannedDocument struct {
 func (p *Preview) MarshalJSON() ([]byte, error) {
 	document := previewDocument{InstanceID: p.InstanceID, Operation: p.Operation, Levels: p.Levels, CNFs: p.CNFs, OtherCNFs: p.OtherCNFs,
 		VNFCs: slices.Concat(affected(p.Change.Added, VnfcAdded), affected(p.Change.Removed, VnfcRemoved), affected(p.Change.Replaced, VnfcModified))}
+	document.Mixed = p.Mixed
+	if p.Package != nil {
+		shown := packageDocument(*p.Package)
+		document.Package = &shown
+	}
 	for i, t := range p.Tasks {
 		after := slices.Clone(t.After)
 		for k := range after {

@@ -236,13 +236,13 @@ func (m *Manager) dueEntry(ctx context.Context, vimID string) (*endingEntry, err
 
 // renew has the driver make new credentials and stores them.
 func (m *Manager) renew(ctx context.Context, e *endingEntry) (Validity, error) {
-	pkg, err := m.openPackage(ctx, e.instance)
+	opened, err := m.openPackages(ctx, e.instance, nil)
 	if err != nil {
 		return Validity{}, err
 	}
-	defer closePackage(pkg)
+	defer opened.close()
 	rec := &operationRecord{Occ: VnfLcmOpOcc{VnfInstanceID: e.renewal.Instance}, Levels: e.instance.Levels, Before: e.instance.Levels}
-	s, err := m.session(ctx, pkg, e.instance, rec, "renew")
+	s, err := m.session(ctx, opened, e.instance, rec, "renew")
 	if err != nil {
 		return Validity{}, err
 	}

@@ -262,12 +262,15 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if rec.Occ.Operation == OpModifyInfo {
 		return m.planModify(ctx, inst, rec)
 	}
-	pkg, err := m.openPackage(ctx, inst)
+	if rec.Occ.Operation == OpChangeVnfPkg {
+		return m.planPackage(ctx, inst, rec)
+	}
+	opened, err := m.openPackages(ctx, inst, rec)
 	if err != nil {
 		return err
 	}
-	defer closePackage(pkg)
-	s, err := m.session(ctx, pkg, inst, rec, "plan")
+	defer opened.close()
+	s, err := m.session(ctx, opened, inst, rec, "plan")
 	if err != nil {
 		return err
 	}
@@ -359,6 +362,8 @@ func checkRequest(op *Operation) error {
 		return op.checkConnectivity()
 	case op.Operate != nil:
 		return op.Operate.check()
+	case op.ChangeVnfPkg != nil:
+		return op.checkLinks(op.ChangeVnfPkg.ExtVirtualLinks)
 	case op.Terminate != nil:
 		if t := op.Terminate.TerminationType; t != TerminateForceful && t != TerminateGraceful {
 			return &ParamError{Path: "terminationType", Value: string(t), Reason: "must be FORCEFUL or GRACEFUL"}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -34,6 +33,8 @@ type run struct {
 	stopping error // a cancel was asked for: no further step starts
 	starting bool  // no resource has been changed yet, so a cancel interrupts at once
 	begun    bool  // this process has the claim
+
+	returning bool // the operation has begun to roll back by itself
 
 	suspicion suspicion // until there is progress; guarded by m.mu
 }
@@ -87,7 +88,11 @@ func (r *run) read(ctx context.Context) (err error) {
 // work runs the operation to its end, or until it fails.
 func (r *run) work() {
 	r.start()
-	r.end(r.enterOutcome(r.ctx, r.execute(r.ctx)))
+	err := r.enterOutcome(r.ctx, r.execute(r.ctx))
+	if r.returning {
+		err = r.enterOutcome(r.ctx, r.execute(r.ctx))
+	}
+	r.end(err)
 }
 
 // start notes that this process has the claim.
@@ -132,9 +137,9 @@ func (r *run) giveUp(ctx context.Context) {
 
 // execute runs every phase that is due, except the last.
 func (r *run) execute(ctx context.Context) error {
-	return r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error {
+	return r.withPackages(ctx, func(opened openPackages, inst *instanceRecord) error {
 		for due := r.rec.due(); due != PhaseEnd; due = r.rec.due() {
-			if err := r.perform(ctx, pkg, inst, due); err != nil {
+			if err := r.perform(ctx, opened, inst, due); err != nil {
 				return err
 			}
 		}
@@ -142,8 +147,8 @@ func (r *run) execute(ctx context.Context) error {
 	})
 }
 
-// withPackage calls do with the package and the record of the instance, which the operation must have locked.
-func (r *run) withPackage(ctx context.Context, do func(*tosca.Package, *instanceRecord) error) error {
+// withPackages calls do with the packages and the record of the instance, which the operation must have locked.
+func (r *run) withPackages(ctx context.Context, do func(openPackages, *instanceRecord) error) error {
 	inst, _, err := r.claim.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil {
 		return err
@@ -152,20 +157,20 @@ func (r *run) withPackage(ctx context.Context, do func(*tosca.Package, *instance
 		return fmt.Errorf("%w: the operation does not hold the lock of its instance", ErrConflict)
 	}
 	if r.rec.Occ.Operation == OpModifyInfo && r.rec.VIMType == "" {
-		return do(nil, inst) // the package of an instance that is not instantiated is not needed
+		return do(openPackages{}, inst) // the package of an instance that is not instantiated is not needed
 	}
-	pkg, err := r.m.openPackage(ctx, inst)
+	opened, err := r.m.openPackages(ctx, inst, r.rec)
 	if err != nil {
 		return err
 	}
-	defer closePackage(pkg)
-	return do(pkg, inst)
+	defer opened.close()
+	return do(opened, inst)
 }
 
 // perform runs the phase that is due.
-func (r *run) perform(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, due string) error {
+func (r *run) perform(ctx context.Context, opened openPackages, inst *instanceRecord, due string) error {
 	if due == PhaseBegin {
-		err := r.begin(ctx, pkg, inst)
+		err := r.begin(ctx, opened, inst)
 		r.setStarting(false)
 		return err
 	}
@@ -173,13 +178,13 @@ func (r *run) perform(ctx context.Context, pkg *tosca.Package, inst *instanceRec
 		return err
 	}
 	phases := r.rec.phases()
-	return r.runPhase(ctx, pkg, phases[slices.IndexFunc(phases, func(p phase) bool { return p.name == due })])
+	return r.runPhase(ctx, opened, phases[slices.IndexFunc(phases, func(p phase) bool { return p.name == due })])
 }
 
 // begin asks for the grant and enters PROCESSING.
-func (r *run) begin(ctx context.Context, pkg *tosca.Package, inst *instanceRecord) error {
+func (r *run) begin(ctx context.Context, opened openPackages, inst *instanceRecord) error {
 	if r.m.needsGrant(r.rec.Occ.Operation) {
-		if err := r.obtainGrant(ctx, pkg, inst); err != nil {
+		if err := r.obtainGrant(ctx, opened, inst); err != nil {
 			return err
 		}
 	}

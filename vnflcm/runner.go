@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -118,7 +117,7 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 		return due, nil
 	}
 	if due != PhaseEnd {
-		err = r.withPackage(ctx, func(pkg *tosca.Package, inst *instanceRecord) error { return r.perform(ctx, pkg, inst, due) })
+		err = r.withPackages(ctx, func(opened openPackages, inst *instanceRecord) error { return r.perform(ctx, opened, inst, due) })
 	}
 	if err == nil && due != PhaseEnd {
 		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *store.Batch) error { return r.claim.Pass(b, ledger.Free) })
@@ -133,6 +132,10 @@ func (r *run) runDue(ctx context.Context, phase string) (next string, err error)
 func (r *run) enterEnd(ctx context.Context, phase string, outcome error) (next string, err error) {
 	if err = r.enterOutcome(ctx, outcome); r.left != nil {
 		return phase, err
+	}
+	if r.returning {
+		err = r.save(context.WithoutCancel(ctx), func(_ context.Context, b *store.Batch) error { return r.claim.Pass(b, ledger.Free) })
+		return r.rec.due(), err
 	}
 	return "", err
 }

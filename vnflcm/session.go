@@ -21,12 +21,16 @@ type session struct {
 }
 
 // session builds the Operation of rec from the records alone, so that any process can run any phase. The
-// caller closes the package.
-func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanceRecord, rec *operationRecord, phase string) (*session, error) {
+// caller closes the packages.
+func (m *Manager) session(ctx context.Context, opened openPackages, inst *instanceRecord, rec *operationRecord, phase string) (*session, error) {
+	acting, former, err := opened.sides(inst, rec)
+	if err != nil {
+		return nil, err
+	}
 	op := &Operation{
 		OperationData: OperationData{
 			ID: rec.Occ.ID, InstanceID: inst.Instance.ID, Kind: rec.Occ.Operation, RollingBack: rec.Occ.OperationState == RollingBack,
-			Initial: inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
+			Initial: acting.inst.Initial, Levels: rec.Levels, Before: rec.Before, Grant: rec.Grant, Resources: inst.Resources, Change: rec.Change,
 		},
 		planned: rec.Planned, instance: inst,
 		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
@@ -36,10 +40,10 @@ func (m *Manager) session(ctx context.Context, pkg *tosca.Package, inst *instanc
 		return nil, err
 	}
 	s := &session{m: m, op: op}
-	if err := errors.Join(s.findDriver(ctx, inst), s.findFlavour(pkg)); err != nil {
+	if err := errors.Join(s.findDriver(ctx, acting.inst), s.findFlavour(acting.pkg), op.findFormer(former, rec)); err != nil {
 		return nil, err
 	}
-	err := recovered(func() error {
+	err = recovered(func() error {
 		op.connect(inst, rec)
 		s.hide(s.secrets())
 		op.declaredParams = paramsOf(s.allDrivers()...)
@@ -130,6 +134,7 @@ func (s *session) call(ctx context.Context, method func() error) error {
 // resources asks the infrastructure driver which resources there are.
 func (s *session) resources(ctx context.Context) (now Resources, err error) {
 	err = s.call(ctx, func() (err error) { now, err = s.infra.Resources(ctx, s.op); return err })
+	s.op.instance.noteVersions(now.VNFCs)
 	return now, err
 }
 
@@ -193,6 +198,8 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 		err = json.Unmarshal(raw, &op.ChangeExtConn)
 	case OpOperate:
 		err = json.Unmarshal(raw, &op.Operate)
+	case OpChangeVnfPkg:
+		err = json.Unmarshal(raw, &op.ChangeVnfPkg)
 	}
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)
@@ -210,6 +217,9 @@ func (op *Operation) driverParams() (Params, error) {
 	given := op.RequestParams()
 	if op.Instantiate != nil {
 		return given, nil
+	}
+	if op.ChangeVnfPkg != nil { // Initial has them already, except rolling back
+		return op.Initial.AdditionalParams, nil
 	}
 	if op.endsUsers() {
 		own, err := NewParams(map[string]any{withCNFs: nil})
@@ -239,13 +249,15 @@ func (op *Operation) invert(rec *operationRecord) {
 			inverse.ScaleInfo = append(inverse.ScaleInfo, ScaleInfo{AspectID: aspect, ScaleLevel: rec.Before[aspect]})
 		}
 		op.ScaleToLevel, op.Levels, op.Before = &inverse, rec.Before, rec.Levels
+	case OpChangeVnfPkg:
+		op.Levels, op.Before = rec.Before, rec.Levels
 	}
 }
 
 // canRollBack reports whether Rollback supports the operation (SOL003 v2.6.1 5.6.2.2).
 func (rec *operationRecord) canRollBack() bool {
 	switch rec.Occ.Operation {
-	case OpInstantiate, OpChangeExtConn:
+	case OpInstantiate, OpChangeExtConn, OpChangeVnfPkg:
 		return true
 	case OpScale:
 		var request ScaleVnfRequest
@@ -304,10 +316,14 @@ func (s *session) checkHooks() error {
 			continue
 		}
 		driver := s.op.Flavour.Hooks[name].Driver
-		switch d := s.m.cfg.Mgmt[driver]; {
+		d := s.m.cfg.Mgmt[driver]
+		isUnknown := d == nil || d.Hooks()[Hook(name)] == nil
+		switch {
+		case isUnknown && slices.Contains(packageHooks, Hook(name)) && s.op.ChangeVnfPkg == nil:
+			s.op.Log.Warn("the VNFD names a driver for a hook that it does not have: the package cannot be changed to it", "hook", name, "driver", driver)
 		case d == nil:
 			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "no driver of that name is registered; mgmt/script runs scripts of the package"})
-		case d.Hooks()[Hook(name)] == nil:
+		case isUnknown:
 			faults = append(faults, &ParamError{Path: "VNFD interfaces.Vnflcm." + name, Value: driver, Reason: "the driver has no such hook"})
 		}
 	}
@@ -346,55 +362,4 @@ func (s *session) stopOrderers() (out []StopOrderer) {
 		}
 	}
 	return out
-}
-
-// secrets are the values that must not turn up in texts.
-func (s *session) secrets() []string {
-	return s.op.secrets(s.m.cfg.PublicParams, s.allDrivers()...)
-}
-
-// allDrivers returns the infrastructure driver and the management drivers.
-func (s *session) allDrivers() []any {
-	out := []any{s.infra}
-	for _, d := range s.drivers() {
-		out = append(out, d)
-	}
-	return out
-}
-
-// secrets are the values in the requests, the grant and the VIM that must not turn up in texts.
-func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
-	declaredSecret, declaredPublic := declared(drivers...)
-	allowed := newPathSet(publicParams...)
-	secret, public := newPathSet(declaredSecret...), append(newPathSet(declaredPublic...), allowed.key(additionalParamsPath)...)
-	found := op.Params.secrets(secret, public)
-	found = append(found, op.Initial.AdditionalParams.secrets(secret, public)...) // those that this request replaced
-	vims := append(VimConnections{op.VIM}, op.Initial.VimConnectionInfo...)
-	if g := op.Grant; g != nil {
-		found = append(found, g.AdditionalParams.secrets(nil, nil)...)
-		vims = append(vims, g.VimConnectionInfo...)
-	}
-	if c := op.ChangeExtConn; c != nil {
-		vims = append(vims, c.VimConnectionInfo...)
-	}
-	if c := op.Modify; c != nil {
-		vims = append(vims, c.VimConnectionInfo...)
-		found = append(found, c.Extensions.secrets(nil, allowed.key(extensionsPath))...)
-		found = append(found, c.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
-		for _, m := range c.VnfcInfoModifications {
-			found = append(found, m.VnfcConfigurableProperties.secrets(nil, allowed.under(vnfcPropertiesPath))...)
-		}
-	}
-	if op.instance != nil {
-		for _, p := range op.instance.VNFCProperties {
-			found = append(found, p.secrets(nil, allowed.under(vnfcPropertiesPath))...)
-		}
-	}
-	for _, vim := range vims {
-		found = append(found, vim.InterfaceInfo.secrets(nil, allowed.under(vimPath+"interfaceInfo"))...)
-		found = append(found, vim.AccessInfo.secrets(nil, allowed.under(vimPath+"accessInfo"))...)
-		found = append(found, vim.Extra.secrets(nil, allowed.under(vimPath+"extra"))...)
-	}
-	found = append(found, op.Initial.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
-	return append(found, op.Initial.Extensions.secrets(nil, allowed.key(extensionsPath))...)
 }

@@ -24,9 +24,11 @@ type world struct {
 	token    map[string]int               // by instance: number of times that the cluster was set up
 	links    map[string][]vnflcm.ExtVirtualLinkData
 	off      map[string][]string // by instance: the VNFCs that are off, in the order in which they were stopped
+	defined  map[string]string   // by instance: the VNFD of the definition that a change of the package has left
 	done     map[string]int      // by phase/name/on: number of times that Do finished
 
 	// Tests set the following fields.
+	sick  map[string]string                          // by VNFC: why it is unhealthy after the change of its package
 	dead  func() bool                                // reports whether the connections of the process are cut
 	after func(ctx context.Context, at string) error // called at the end of every Do, after it has changed the world
 	fail  map[string]error                           // by phase/name/on: error that Do returns without doing anything
@@ -34,7 +36,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{machines: map[string][]vnflcm.VNFC{}, nodes: map[string]map[string]string{}, token: map[string]int{},
-		links: map[string][]vnflcm.ExtVirtualLinkData{}, off: map[string][]string{}, done: map[string]int{}, fail: map[string]error{}}
+		links: map[string][]vnflcm.ExtVirtualLinkData{}, off: map[string][]string{}, done: map[string]int{}, fail: map[string]error{}, defined: map[string]string{}, sick: map[string]string{}}
 }
 
 // state is the part of the world with one instance, for comparisons.
@@ -44,12 +46,13 @@ type state struct {
 	Token    int
 	Links    []vnflcm.ExtVirtualLinkData
 	Off      []string
+	Defined  string
 }
 
 func (w *world) state(instanceID string) state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID], w.links[instanceID], slices.Clone(w.off[instanceID])}
+	return state{slices.Clone(w.machines[instanceID]), maps.Clone(w.nodes[instanceID]), w.token[instanceID], w.links[instanceID], slices.Clone(w.off[instanceID]), w.defined[instanceID]}
 }
 
 func at(op *vnflcm.Operation, name, on string) string { return op.Phase() + "/" + name + "/" + on }
@@ -284,6 +287,7 @@ func (d *cluster) Hooks() vnflcm.Hooks {
 		vnflcm.InstantiateRollbackStart: d.leaveRemoved,
 		vnflcm.ScaleRollbackStart:       d.leaveRemoved,
 		vnflcm.ModifyEnd:                d.configure,
+		vnflcm.ChangePackageEnd:         d.configure,
 	}
 }
 

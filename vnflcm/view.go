@@ -169,7 +169,7 @@ func (v VNFC) vnfcInfoID() string { return v.VDU + "-" + v.ID }
 
 func (v VNFC) resourceInfo() VnfcResourceInfo {
 	info := VnfcResourceInfo{ID: v.ID, VduID: v.VDU, ZoneID: v.Zone, StorageResourceIDs: v.StorageIDs,
-		ComputeResource: ResourceHandle{ResourceID: v.ResourceID}, Metadata: v.Metadata, Name: v.Name, Host: v.Host}
+		ComputeResource: ResourceHandle{ResourceID: v.ResourceID}, Metadata: v.Metadata, VnfdID: v.VnfdID, Name: v.Name, Host: v.Host}
 	for _, cp := range v.CPs {
 		info.VnfcCpInfo = append(info.VnfcCpInfo, VnfcCpInfo{ID: cp.ResourceID, CpdID: cp.CPD, CpProtocolInfo: cp.protocolInfo()})
 	}

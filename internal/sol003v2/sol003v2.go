@@ -41,11 +41,18 @@ func Operation(document []byte) ([]byte, error) {
 		convertLinks(doc, "changedExtConnectivity", "currentVnfExtCpData")
 		// The specification has changedInfo "if applicable". The OpenAPI definition requires it, or its counterpart for a
 		// change of the VNF package. An empty one satisfies both.
+		if doc["operation"] == "CHANGE_VNFPKG" {
+			doc[packageChanges] = member(doc, packageChanges)
+			return
+		}
 		info := member(doc, "changedInfo")
 		keyConnections(info)
 		doc["changedInfo"] = info
 	})
 }
+
+// packageChanges is the attribute that a CHANGE_VNFPKG has instead of changedInfo.
+const packageChanges = "modificationsTriggeredByVnfPkgChange"
 
 // Request converts the request of an operation.
 func Request(document []byte) ([]byte, error) { return convert(document, convertRequest) }

@@ -31,6 +31,7 @@ type Manager interface {
 	Terminate(ctx context.Context, instanceID string, req vnflcm.TerminateVnfRequest) (string, error)
 	ChangeExtConn(ctx context.Context, instanceID string, req vnflcm.ChangeExtVnfConnectivityRequest) (string, error)
 	Operate(ctx context.Context, instanceID string, req vnflcm.OperateVnfRequest) (string, error)
+	ChangeVnfPkg(ctx context.Context, instanceID string, req vnflcm.ChangeCurrentVnfPkgRequest) (string, error)
 	Maintain(ctx context.Context, instanceID string, req vnflcm.MaintainVnfRequest) (string, error)
 	CertificateStatus(ctx context.Context, instanceID string) (*vnflcm.CertificateStatus, error)
 	Preview(ctx context.Context, instanceID string, request any) (*vnflcm.Preview, error)
@@ -196,7 +197,7 @@ type apiVersion struct {
 
 // The limits are those of OpenStack Tacker for the same documents.
 var (
-	version1 = &apiVersion{"vnflcm", "v1", "1.3.0", marshalInstanceV1, marshalOperationV1}
+	version1 = &apiVersion{"vnflcm", "v1", "1.3.0", marshalInstanceV1, MarshalOperationV1}
 	version2 = &apiVersion{"vnflcm", "v2", "2.0.0", MarshalInstanceV2, MarshalOperationV2}
 	// Of packages.
 	packages1 = &apiVersion{api: "vnfpkgm", major: "v1", number: "1.2.0"}
@@ -234,11 +235,11 @@ var resources = map[string]methods{
 	"/vnf_instances/{id}/terminate":       {http.MethodPost: begin(Manager.Terminate)},
 	"/vnf_instances/{id}/change_ext_conn": {http.MethodPost: begin(Manager.ChangeExtConn)},
 	"/vnf_instances/{id}/operate":         {http.MethodPost: begin(Manager.Operate)},
+	"/vnf_instances/{id}/change_vnfpkg":   {http.MethodPost: (*call).changePackage},
 
 	// SOL003 v2.6.1 answers 404 to a task that the VNF does not support, because its resource does not exist (as quoted for
 	// rollback in 5.4.15.3.1). Other methods are 405, as for every task.
 	"/vnf_instances/{id}/change_flavour":     {http.MethodPost: (*call).notSupported},
-	"/vnf_instances/{id}/change_vnfpkg":      {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).notSupported},
 	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: (*call).notSupported},
 

@@ -189,6 +189,14 @@ func begin[R any](start func(Manager, context.Context, string, R) (string, error
 	}
 }
 
+// changePackage answers SOL003 v3.3.1 5.4.11a.3.1. Version 1 does not have the task.
+func (c *call) changePackage() error {
+	if c.api == version1 {
+		return c.notSupported()
+	}
+	return begin(Manager.ChangeVnfPkg)(c)
+}
+
 // accepted answers a request that has become an operation.
 func (c *call) accepted(opID string) error {
 	recordOf(c.w).Operation = opID

@@ -62,7 +62,7 @@ var isolation = map[string]struct {
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_ext_conn":    {names: instance, body: `{"extVirtualLinks":[]}`},
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":     {names: instance},
 	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            {names: instance},
-	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {names: instance, body: `{"vnfdId":"other"}`},
 	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {names: instance},
 	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {names: instance},
 
@@ -84,6 +84,7 @@ var isolation = map[string]struct {
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         {names: instance, body: `{"scaleInfo":[{"aspectId":"workers","scaleLevel":1}]}`},
 	"POST /preview/v1/vnf_instances/{id}/heal":                   {names: instance, body: `{}`},
 	"POST /preview/v1/vnf_instances/{id}/terminate":              {names: instance, body: `{"terminationType":"FORCEFUL"}`},
+	"POST /preview/v1/vnf_instances/{id}/change_vnfpkg":          {names: instance, body: `{"vnfdId":"other"}`},
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {names: instance, body: `{}`},
 	"POST /preview/v1/vnf_instances/{id}/upgrade":                {names: instance, body: `{}`},
 	"GET /progress/v1/vnf_lcm_op_occs/{id}":                      {names: operation},

@@ -46,7 +46,7 @@ var misspellings = map[string][]misspeltCase{
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour": {{other: noSuchTask}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/operate": {{body: `{"changeStateTo":"STOPPED","stoptype":"GRACEFUL"}`,
 		refused: `stoptype: is no attribute of this request; did you mean "stopType"?`}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {{other: noSuchTask}},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {{other: "version 1 does not have the task; the preview reads the same body"}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {{other: noSuchTask}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {{other: noSuchTask}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_ext_conn": {{body: `{"extVirtualLinks":[{"id":"l","resourceId":"n","extCps":[{"cpdId":"worker_cp","cpConf":[]}]}]}`,
@@ -81,6 +81,8 @@ var misspellings = map[string][]misspeltCase{
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level": {scaleToLevelCase},
 	"POST /preview/v1/vnf_instances/{id}/heal":           {healCase},
 	"POST /preview/v1/vnf_instances/{id}/terminate":      {terminateCase},
+	"POST /preview/v1/vnf_instances/{id}/change_vnfpkg": {{body: `{"vnfdId":"other","extVirtualLink":[]}`,
+		refused: `extVirtualLink: is no attribute of this request; did you mean "extVirtualLinks"?`}},
 
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {maintenanceCase},
 	"POST /preview/v1/vnf_instances/{id}/upgrade":                {maintenanceCase},

@@ -10,8 +10,41 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-func marshalOperationV1(operation *vnflcm.VnfLcmOpOcc) ([]byte, error) {
-	return json.Marshal(operation)
+// MarshalOperationV1 returns the VnfLcmOpOcc of version 1 of the API (SOL003 v2.6.1 5.5.2.13). Version 1 has no change of the VNF package: the
+// operation is a MODIFY_INFO there, with the changed vnfdId in changedInfo.
+func MarshalOperationV1(operation *vnflcm.VnfLcmOpOcc) ([]byte, error) {
+	if operation.Operation != vnflcm.OpChangeVnfPkg {
+		return json.Marshal(operation)
+	}
+	document, err := readObject(json.Marshal(operation))
+	if err != nil {
+		return nil, err
+	}
+	document["operation"] = OperationInV1(operation.Operation)
+	if info := document["modificationsTriggeredByVnfPkgChange"]; info != nil {
+		document["changedInfo"] = info
+		delete(document, "modificationsTriggeredByVnfPkgChange")
+	}
+	return json.Marshal(document)
+}
+
+// OperationInV1 returns the kind that version 1 of the API shows for an operation.
+func OperationInV1(kind vnflcm.LcmOperation) vnflcm.LcmOperation {
+	if kind == vnflcm.OpChangeVnfPkg {
+		return vnflcm.OpModifyInfo
+	}
+	return kind
+}
+
+// operationsShownAs returns the kinds of operations that the version shows under a name.
+func (v *apiVersion) operationsShownAs(name vnflcm.LcmOperation) []vnflcm.LcmOperation {
+	switch {
+	case v == version1 && name == vnflcm.OpModifyInfo:
+		return []vnflcm.LcmOperation{vnflcm.OpModifyInfo, vnflcm.OpChangeVnfPkg}
+	case v == version1 && name == vnflcm.OpChangeVnfPkg:
+		return []vnflcm.LcmOperation{""} // no operation
+	}
+	return []vnflcm.LcmOperation{name}
 }
 
 func (c *call) operationURI(id string) string {
@@ -61,7 +94,7 @@ func (c *call) listOperations() error {
 		q.States = append(q.States, vnflcm.OperationState(state))
 	}
 	for _, kind := range query.filter.take("operation", 0) {
-		q.Operations = append(q.Operations, vnflcm.LcmOperation(kind))
+		q.Operations = append(q.Operations, c.api.operationsShownAs(vnflcm.LcmOperation(kind))...)
 	}
 	if ids := query.filter.take("vnfInstanceId", 1); ids != nil {
 		q.InstanceID = ids[0]

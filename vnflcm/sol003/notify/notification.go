@@ -43,7 +43,15 @@ func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationTyp
 	if !allows(f.NotificationTypes, kind) || f.Instances != nil && !matchesInstance(*f.Instances, c.VNF) {
 		return false
 	}
-	return c.Operation == nil || allows(f.OperationTypes, c.Operation.Operation) && allows(f.OperationStates, c.Operation.OperationState)
+	return c.Operation == nil || allows(f.OperationTypes, s.kindOf(c.Operation)) && allows(f.OperationStates, c.Operation.OperationState)
+}
+
+// kindOf returns the kind that the version of the API of the subscription shows for an operation.
+func (s *subscription) kindOf(occ *vnflcm.VnfLcmOpOcc) vnflcm.LcmOperation {
+	if s.Subscriber.API == "v2" {
+		return occ.Operation
+	}
+	return sol003.OperationInV1(occ.Operation)
 }
 
 // matchesPackage reports whether a subscription selects a change of a package. A package without tenant concerns all tenants.
@@ -131,7 +139,7 @@ func (s *subscription) packageNotification(c vnflcm.ChangeEntry, kind sol003.Not
 
 // describe adds the attributes of an operation to a notification.
 func (s *subscription) describe(occ *vnflcm.VnfLcmOpOcc, document object) error {
-	marshal := func(occ *vnflcm.VnfLcmOpOcc) ([]byte, error) { return json.Marshal(occ) }
+	marshal := sol003.MarshalOperationV1
 	if s.Subscriber.API == "v2" {
 		document["verbosity"] = s.Request.Verbosity
 		marshal = sol003.MarshalOperationV2
@@ -143,13 +151,14 @@ func (s *subscription) describe(occ *vnflcm.VnfLcmOpOcc, document object) error 
 	var operation struct {
 		ResourceChanges map[string]json.RawMessage `json:"resourceChanges"`
 		ChangedInfo     map[string]json.RawMessage `json:"changedInfo"`
+		PackageChange   map[string]json.RawMessage `json:"modificationsTriggeredByVnfPkgChange"`
 		Connectivity    json.RawMessage            `json:"changedExtConnectivity"`
 		Error           json.RawMessage            `json:"error"`
 	}
 	if err := json.Unmarshal(text, &operation); err != nil {
 		return err
 	}
-	document["vnfLcmOpOccId"], document["operation"], document["operationState"] = occ.ID, occ.Operation, occ.OperationState
+	document["vnfLcmOpOccId"], document["operation"], document["operationState"] = occ.ID, s.kindOf(occ), occ.OperationState
 	document["isAutomaticInvocation"] = occ.IsAutomaticInvocation
 	document["notificationStatus"] = "START"
 	if slices.Contains([]vnflcm.OperationState{vnflcm.Starting, vnflcm.Processing, vnflcm.RollingBack}, occ.OperationState) {
@@ -161,6 +170,9 @@ func (s *subscription) describe(occ *vnflcm.VnfLcmOpOcc, document object) error 
 	}
 	if len(operation.ChangedInfo) > 0 {
 		document["changedInfo"] = operation.ChangedInfo
+	}
+	if len(operation.PackageChange) > 0 {
+		document["modificationsTriggeredByVnfPkgChange"] = operation.PackageChange
 	}
 	if s.Request.Verbosity == sol003.Short {
 		return nil
