@@ -76,7 +76,7 @@ func (s *session) checkResources(ctx context.Context, before []VNFC, now Resourc
 	if err := s.checkKnown(ctx, before, now.VNFCs); err != nil {
 		return err
 	}
-	asked := answers{planned: s.op.Change, before: before, now: now.VNFCs}
+	asked := answers{planned: s.op.announced(), before: before, now: now.VNFCs}
 	if err := asked.compareWith(s.op); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *session) checkResources(ctx context.Context, before []VNFC, now Resourc
 	var faults []string
 	for _, d := range list {
 		switch {
-		case slices.Contains(elastic, d.vdu):
+		case slices.Contains(elastic, d.vdu), s.op.Batch.hasRelease(d.vdu):
 		case d.tolerable:
 			s.op.Warn(ctx, s.op.phase+": "+d.text)
 		default:

@@ -146,7 +146,7 @@ func (s *session) planUnits(ctx context.Context, rec *operationRecord) error {
 		return errors.Join(faults...)
 	}
 	options, _ := rec.Package.To.Request.options() // checked before
-	faults = append(faults, s.op.checkVDUParams(options.VDUParams))
+	faults = append(faults, s.op.checkVDUParams(options.VDUParams), s.checkCoordination(ctx, options))
 	plan, err := s.planPackage(ctx, changer)
 	if err != nil {
 		return errors.Join(append(faults, err)...)

@@ -247,6 +247,7 @@ func TestRefusedPackageChanges(t *testing.T) {
 		"no policy":           {[]string{policy, withPolicy}, `{"vnfdId": "` + newVNFD + `"}`, []string{"vnfdId"}, "allow_other_source"},
 		"unknown upgrade":     {nil, `{"vnfdId": "` + newVNFD + `", "additionalParams": {"upgrade_type": "BlueGreen", "max_unavailable": 0}}`, []string{"additionalParams.upgrade_type", "additionalParams.max_unavailable"}, ""},
 		"a VDU that vanishes": {[]string{"    worker:\n", "    other:\n", "[virtual_binding: worker]", "[virtual_binding: other]", "targets: [worker]", "targets: [other]"}, `{"vnfdId": "` + newVNFD + `"}`, []string{"additionalParams.allow_data_loss", "additionalParams.allow_data_loss"}, "must name worker"},
+		"no coordinator":      {nil, `{"vnfdId": "` + newVNFD + `", "additionalParams": {"lcm-operation-coordinate-new-vnf": "a.py"}}`, []string{"additionalParams.lcm-operation-coordinate-new-vnf"}, ""},
 		"an unknown VDU":      {nil, `{"vnfdId": "` + newVNFD + `", "additionalParams": {"vdu_params": [{"vdu_id": "x"}]}}`, []string{"additionalParams.vdu_params[0].vdu_id"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -305,5 +306,56 @@ func TestMappedComponents(t *testing.T) {
 				t.Errorf("the world differs from before:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPackageReturnsByRunPhase rolls back by itself where an engine runs the phases: a phase that has failed is not repeated.
+func TestPackageReturnsByRunPhase(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(c *vnflcm.Config) { bothVersions(c); c.Runner = &engine{} })
+	id := x.create()
+	run := func(opID string, err error) error {
+		must(t, err)
+		phase := vnflcm.PhaseBegin
+		for err == nil && phase != "" {
+			var next string
+			if next, err = x.RunPhase(t.Context(), opID, phase); err == nil && next != "" {
+				if again, errAgain := x.RunPhase(t.Context(), opID, phase); again != next || errAgain != nil {
+					t.Errorf("phase %s leads to %q, and to %q (%v) in a second run", phase, next, again, errAgain)
+				}
+			}
+			phase = next
+		}
+		return err
+	}
+	must(t, run(x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain"})))
+	x.world.failAt("change_package_after.2:cluster/join/worker-1", errCut)
+	opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, `{"rollback_on_failure": true}`))
+	must(t, run(opID, err))
+	x.wait(opID, nil, vnflcm.RolledBack)
+}
+
+// TestDeclaredOperation runs the operation of the VNFD that the policy calls, between the start hook and the first batch.
+func TestDeclaredOperation(t *testing.T) {
+	t.Parallel()
+	files := newToyFS(levelPolicy, "    - up: {type: tosca.policies.nfv.VnfPackageChange, triggers: {change: {event: requested, action: [{call_operation: {operation: change.from_1_to_2}}]}}, "+
+		"properties: {selector: {source_descriptor_id: "+toyVNFD+", destination_descriptor_id: "+newVNFD+", source_flavour_id: plain}, modification_qualifier: up, destination_flavour_id: plain}}\n"+levelPolicy,
+		vnflcmInterface, "        change: {type: my.Change, operations: {from_1_to_2: {implementation: cluster}}}\n"+vnflcmInterface,
+		"vnfd_types.yaml]\ntopology_template:\n", "vnfd_types.yaml]\ninterface_types:\n  my.Change: {derived_from: tosca.interfaces.nfv.ChangeCurrentVnfPackage, operations: {from_1_to_2: {}}}\ntopology_template:\n",
+		"change_current_package_end", "change_current_package_start")
+	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Packages = twoPackages(toyFS("cluster", "plain"), files) })
+	id := x.instantiated("plain")
+	var phases []string
+	note := func(_ context.Context, op *vnflcm.Operation) error {
+		phases = append(phases, op.Phase()+" "+op.Former.Package.VNFD().SoftwareVersion+" "+op.Package.VNFD().SoftwareVersion)
+		return nil
+	}
+	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": hooked{vnflcm.Hooks{vnflcm.ChangePackageStart: note, "from_1_to_2": note,
+		vnflcm.InstantiateEnd: note, vnflcm.ScaleStart: note, vnflcm.ScaleEnd: note, vnflcm.HealStart: note, vnflcm.HealEnd: note, vnflcm.TerminateStart: note, vnflcm.ModifyEnd: note}}}
+	x.start()
+	opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, "{}"))
+	x.wait(opID, err, vnflcm.Completed)
+	if diff := cmp.Diff([]string{"change_current_package_start 1.2 2.0", "change_package_operation 1.2 2.0"}, phases); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -287,7 +287,7 @@ func checkDone(t *testing.T, name string, want, got map[string]int, cut string, 
 // resource may be left.
 func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	t.Parallel()
-	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel, scenarios[10], giveUpPackage, undoPackage} {
+	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel, scenarios[10], giveUpPackage, undoPackage, returningPackage} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var want end
@@ -334,6 +334,14 @@ var giveUpPackage = scenario{"fail", failedPackage, func(x *toys, id string) (st
 
 var undoPackage = scenario{"rollback", failedPackage, func(x *toys, id string) (string, error) {
 	return lastOperation(x, id), x.Rollback(x.t.Context(), lastOperation(x, id))
+}}
+
+// returningPackage rolls back by itself, in the same run.
+var returningPackage = scenario{"return", func(x *toys, id string) {
+	running(x, id)
+	x.world.failAt("change_package_after.2:cluster/join/worker-1", errCut)
+}, func(x *toys, id string) (string, error) {
+	return x.ChangeVnfPkg(x.t.Context(), id, toNew(x.t, `{"rollback_on_failure": true}`))
 }}
 
 func failedPackage(x *toys, id string) {

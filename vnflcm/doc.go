@@ -67,6 +67,7 @@
 //   - [store.Store] keeps sealed records with versions, and applies batches atomically: store.NewMemory, store/sqlite, store/postgres
 //   - [Packages] opens VNF packages by VNFD id, once per content: DirPackages, PackagesFunc
 //   - [VIMs] resolves a vimId to an address and credentials: a registry in the Store
+//   - [Coordinator] runs coordination scripts while packages change: mgmt/script. It is optional
 //   - [Granter] asks the NFVO for permission. It is optional: [GranterFunc] decides in the process
 //
 // # Secrets

@@ -30,6 +30,8 @@ type Config struct {
 	VIMs    VIMs    // default: a registry in the Store
 	Granter Granter // default: no grant is needed
 	Grants  GrantPolicy
+	// Coordinator runs coordination scripts of packages. Default: requests that name one are refused.
+	Coordinator Coordinator
 	// PublicParams are paths of free-form attributes whose values documents show, in addition to those that drivers
 	// declare (PublicParams): additionalParams.site, extensions.zones[], vimConnectionInfo[].interfaceInfo.endpoint,
 	// vnfcInfoModifications[].vnfcConfigurableProperties.log (of requests and of instances).

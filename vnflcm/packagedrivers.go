@@ -57,7 +57,7 @@ type PackageBatcher interface {
 type HealthChecker interface {
 	// CheckHealth returns nil if the units of op.Batch work, and otherwise the reason. It changes nothing, runs no steps and does not
 	// wait: the Manager repeats it until the time that the request gives (health_timeout, 10 minutes by default) is over. The last reason is
-	// then the error of the operation. Rolling back, health is checked in the same way.
+	// then the error of the operation, or a warning if it is rolled back.
 	CheckHealth(ctx context.Context, op *Operation) error
 }
 

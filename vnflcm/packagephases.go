@@ -16,6 +16,7 @@ const (
 	packageBefore    = "change_package_before"
 	packageInfra     = "change_package"
 	packageAfter     = "change_package_after"
+	packageScripts   = "change_package_coordinate"
 	packageHealth    = "change_package_health"
 	packagePause     = "change_package_pause"
 	packageOperation = "change_package_operation"
@@ -29,6 +30,7 @@ const (
 	noBatchPart batchPart = iota
 	beforeBatch
 	afterBatch
+	batchScripts
 	batchHealth
 	batchPause
 )
@@ -65,8 +67,17 @@ func (rec *operationRecord) batchPhases(i int, suffix string) (list []phase) {
 	for _, name := range rec.Drivers {
 		add(packageAfter, phase{maintainer: name, part: afterBatch})
 	}
+	if rec.Package.hasScripts() {
+		add(packageScripts, phase{part: batchScripts})
+	}
 	add(packageHealth, phase{part: batchHealth})
 	return list
+}
+
+// hasScripts reports whether the request names coordination scripts.
+func (c *packageChange) hasScripts() bool {
+	options, err := c.To.Request.options()
+	return err == nil && (options.CoordinateNewVNF != "" || options.CoordinateOldVNF != "")
 }
 
 // undoPackagePhases are the phases that change the batches that have begun back, the last one first.
@@ -159,6 +170,23 @@ func (b PackageBatch) adds(v VNFC) bool {
 	})
 }
 
+// announced is what the plan announces of the resources: VNFCs that a batch changes on the same machine keep their resources.
+func (op *Operation) announced() Change {
+	out := op.Change
+	if op.Batch != nil {
+		out.Replaced = slices.DeleteFunc(slices.Clone(out.Replaced), func(v VNFC) bool {
+			return !slices.ContainsFunc(op.Batch.Units, func(u PackageUnit) bool { return u.ID == v.ID && u.Method == MethodReplace })
+		})
+	}
+	return out
+}
+
+// hasRelease reports whether a unit of the batch that is no single VNFC has VNFCs of a VDU: the numbers and ids of its pods are those of
+// controllers.
+func (b *PackageBatch) hasRelease(vdu string) bool {
+	return b != nil && slices.ContainsFunc(b.Units, func(u PackageUnit) bool { return u.Kind != UnitVNFC && slices.Contains(u.VDUs, vdu) })
+}
+
 func inverseUnits(units []PackageUnit) []PackageUnit {
 	out := slices.Clone(units)
 	for i := range out {
@@ -232,6 +260,8 @@ func (s *session) batchers() []string {
 // doingBatch returns the function of a phase of a batch; nil if it has nothing to do.
 func (s *session) doingBatch(p phase) func(context.Context) error {
 	switch p.part {
+	case batchScripts:
+		return s.coordinate
 	case batchHealth:
 		return s.awaitHealth
 	case beforeBatch, afterBatch:
@@ -272,7 +302,12 @@ func (s *session) awaitHealth(ctx context.Context) error {
 	if err == nil || context.Cause(ctx) != nil {
 		return err
 	}
-	return fmt.Errorf("%s: batch %d of %d is not healthy after %s: %w", s.op.phase, s.op.Batch.Number, s.op.Batch.Of, within, err)
+	err = fmt.Errorf("%s: batch %d of %d is not healthy after %s: %w", s.op.phase, s.op.Batch.Number, s.op.Batch.Of, within, err)
+	if s.op.RollingBack { // the VNF was so before, or only the other batches can help
+		s.op.Warn(ctx, err.Error())
+		return nil
+	}
+	return err
 }
 
 // healthCheckers are the drivers of both kinds that check the health of the VNF.

@@ -3,6 +3,7 @@ package vnflcm
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
@@ -42,4 +43,12 @@ func (r *run) enterRollback(ctx context.Context) error {
 		r.rec.Undoing, r.rec.Undo = false, Change{}
 	}
 	return err
+}
+
+// hasReturnedFrom reports whether the operation has begun to roll back by itself since a phase: the phase has failed, and is not due again.
+func (rec *operationRecord) hasReturnedFrom(name string) bool {
+	if rec.Package == nil || rec.Occ.OperationState != RollingBack {
+		return false
+	}
+	return slices.ContainsFunc(rec.packagePhases(), func(p phase) bool { return p.name == name })
 }

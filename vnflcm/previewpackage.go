@@ -83,6 +83,8 @@ func (s *session) batchTasks(p phase) []PlannedTask {
 	switch p.part {
 	case batchPause:
 		why = "the operation pauses: a retry continues it"
+	case batchScripts:
+		why = "coordination scripts of the package run"
 	case batchHealth:
 		if len(s.healthCheckers()) > 0 {
 			why = "the VNF must be healthy"

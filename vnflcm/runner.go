@@ -70,7 +70,7 @@ func (m *Manager) isDue(ctx context.Context, opID, phase string) (next string, i
 	switch due := rec.due(); {
 	case !rec.Occ.OperationState.active():
 		return "", false, m.why(m.occurrence(rec))
-	case slices.Contains(rec.Done, phase) || phase == PhaseBegin && due != PhaseBegin:
+	case slices.Contains(rec.Done, phase) || phase == PhaseBegin && due != PhaseBegin || rec.hasReturnedFrom(phase):
 		return due, false, nil
 	case phase != "" && phase != due:
 		return due, false, fmt.Errorf("%w: phase %q of operation %s is due, not %q", ErrState, due, opID, phase)

@@ -43,10 +43,12 @@ type config struct {
 	Grant      *grantConfig   `yaml:"grant"`   // default: operations need no grant
 	Audit      string         `yaml:"audit"`   // file of audit records, or "log"; default: none
 	Scripts    []string       `yaml:"scripts"` // names of drivers in VNFDs that are scripts of the package
-	Allow      []string       `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
-	VIMs       []vimConfig    `yaml:"vims"`    // requests that name no VIM use the first one that their tenant may use
-	Metrics    string         `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
-	Sandbox    sandboxConfig  `yaml:"sandbox"` // with -sandbox
+	// CoordinationScripts allows scripts of packages that requests to change a package name.
+	CoordinationScripts bool          `yaml:"coordination_scripts"`
+	Allow               []string      `yaml:"allow"`   // networks (CIDR) of loopback, link-local and metadata addresses that requests may name
+	VIMs                []vimConfig   `yaml:"vims"`    // requests that name no VIM use the first one that their tenant may use
+	Metrics             string        `yaml:"metrics"` // address and port at which Prometheus reads /metrics, without TLS; default: none
+	Sandbox             sandboxConfig `yaml:"sandbox"` // with -sandbox
 	// Maintenance is when certificates are renewed without an order; default: never.
 	Maintenance maintenanceConfig `yaml:"maintenance"`
 	OldKeys     []secret          `yaml:"old_keys"` // that records may still be sealed under; "vnfm admin reseal" makes them superfluous

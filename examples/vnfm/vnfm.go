@@ -275,6 +275,9 @@ func (v *vnfm) addDrivers(c *vnflcm.Config) error {
 		}
 		c.Mgmt[name] = script.New(name, script.Config{Pool: pool})
 	}
+	if v.config.CoordinationScripts {
+		c.Coordinator = script.NewCoordinator(script.Config{Pool: pool})
+	}
 	return nil
 }
 

@@ -36,13 +36,18 @@ func newInput(ctx context.Context, op *vnflcm.Operation, hook vnflcm.Hook, dir s
 	in := &input{Operation: hook, Dir: dir}
 	var errs [5]error
 	in.Request, errs[0] = converted(request(op), sol003v2.Request)
-	in.Instance, errs[1] = converted(op.Instance(), sol003v2.Instance)
+	in.Instance, errs[1] = instanceDocument(op)
 	in.ErrorData, errs[2] = readErrorData(ctx, op)
 	if op.Grant != nil {
 		in.Grant, errs[3] = converted(op.Grant, sol003v2.Request) // its links and VIMs have the names of a request's
 		in.GrantRequest, errs[4] = json.Marshal(newGrantRequest(op))
 	}
 	return in, errors.Join(errs[:]...)
+}
+
+// instanceDocument returns the VNF instance with its secrets.
+func instanceDocument(op *vnflcm.Operation) (json.RawMessage, error) {
+	return converted(op.Instance(), sol003v2.Instance)
 }
 
 // converted returns a document with its secrets in the form of SOL003 version 3.
@@ -56,7 +61,7 @@ func converted(document any, convert func([]byte) ([]byte, error)) (json.RawMess
 
 // request is the request of the operation.
 func request(op *vnflcm.Operation) any {
-	for _, r := range []any{op.Instantiate, op.Scale, op.ScaleToLevel, op.Heal, op.Terminate, op.ChangeExtConn, op.Operate, op.Modify} {
+	for _, r := range []any{op.Instantiate, op.Scale, op.ScaleToLevel, op.Heal, op.Terminate, op.ChangeExtConn, op.ChangeVnfPkg, op.Operate, op.Modify} {
 		if !reflect.ValueOf(r).IsNil() {
 			return r
 		}

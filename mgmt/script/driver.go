@@ -73,27 +73,34 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 		return nil // a fault of the package must not prevent removing a VNF
 	}
 	file := op.Flavour.Drivers[d.name].File
-	script, err := readSource(op, file)
+	reasons, err := d.check(ctx, op, file)
 	if err != nil {
-		return d.fault(file, err.Error())
-	}
-	input, err := json.Marshal(map[string]source{file: script})
-	if err != nil {
-		return err
-	}
-	answer, err := d.shim(ctx, input, "check")
-	if err != nil {
-		return fmt.Errorf("script: %s cannot check scripts: %w", d.config.Python, err)
-	}
-	var found map[string][]string
-	if err := json.Unmarshal(answer, &found); err != nil {
 		return err
 	}
 	var faults []error
-	for _, reason := range found[file] {
+	for _, reason := range reasons {
 		faults = append(faults, d.fault(file, reason))
 	}
 	return errors.Join(faults...)
+}
+
+// check returns the faults of a script of the package.
+func (d *Driver) check(ctx context.Context, op *vnflcm.Operation, file string) ([]string, error) {
+	script, err := readSource(op, file)
+	if err != nil {
+		return []string{err.Error()}, nil
+	}
+	input, err := json.Marshal(map[string]source{file: script})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := d.shim(ctx, input, "check")
+	if err != nil {
+		return nil, fmt.Errorf("script: %s cannot check scripts: %w", d.config.Python, err)
+	}
+	var found map[string][]string
+	err = json.Unmarshal(answer, &found)
+	return found[file], err
 }
 
 func (d *Driver) fault(file, reason string) error {

@@ -325,11 +325,11 @@ func TestHookNeverRun(t *testing.T) {
 	t.Parallel()
 	const flavour, types = "Definitions/k8s_cluster_df_simple.yaml", "Definitions/k8s_cluster_types.yaml"
 	l := newLab(t, sampleScript(t), map[string]string{
-		flavour: sampleWith(t, flavour, "        Vnflcm:\n", "          change_current_package_start: {implementation: "+driverName+"}\n"),
-		types:   sampleWith(t, types, "        type: tosca.interfaces.nfv.Vnflcm\n", "        change_current_package_start: {description: of SOL001 version 3}\n"),
+		flavour: sampleWith(t, flavour, "        Vnflcm:\n", "          change_flavour_start: {implementation: "+driverName+"}\n"),
+		types:   sampleWith(t, types, "        type: tosca.interfaces.nfv.Vnflcm\n", "        change_flavour_start: {description: of SOL001 version 3}\n"),
 	}, script.Config{})
 	l.Must(l.instantiate(""))
-	if !strings.Contains(l.Log(), "change_current_package_start") {
+	if !strings.Contains(l.Log(), "change_flavour_start") {
 		t.Error("no warning names the hook")
 	}
 }
