@@ -33,7 +33,9 @@ type lab struct {
 	store store.Store
 	mgmt  map[string]vnflcm.MgmtDriver
 	vnfd  string
-	first state // of the world, before there were VNFs
+	// changed is the VNFD that the package changes to, "" if the driver or the setup has no change of the package.
+	changed string
+	first   state // of the world, before there were VNFs
 
 	// instead is called in the place of a method of the driver. A test sets it between operations.
 	instead func(ctx context.Context, method string, do func(context.Context) error) error
@@ -51,6 +53,9 @@ func open(t testing.TB, s Setup) *lab {
 	t.Helper()
 	if s.Package == (tosca.Source{}) {
 		s.Package = tosca.FS(fstest.MapFS{"simple.yaml": {Data: []byte(simple)}})
+		if s.Changed == (tosca.Source{}) {
+			s.Changed = tosca.FS(fstest.MapFS{"simple.yaml": {Data: []byte(newSimple.Replace(simple))}})
+		}
 	}
 	s.patience = cmp.Or(s.patience, time.Minute)
 	s.Request.FlavourID = cmp.Or(s.Request.FlavourID, "simple")
@@ -65,11 +70,28 @@ func open(t testing.TB, s Setup) *lab {
 	for _, hook := range flavour.Hooks {
 		l.mgmt[hook.Driver] = idle{}
 	}
+	if _, able := l.w.Driver().(vnflcm.PackageChanger); able && s.Changed != (tosca.Source{}) {
+		l.openChanged()
+	}
 	if s.Aspect == "" && len(flavour.Aspects) > 0 {
 		l.s.Aspect = flavour.Aspects[0].ID
 	}
 	l.first = l.now(t.Context())
 	return l
+}
+
+// openChanged reads the package that the VNF changes to.
+func (l *lab) openChanged() {
+	l.t.Helper()
+	pkg, err := l.s.Changed.Open(l.t.Context())
+	l.must(err)
+	defer func() { l.must(pkg.Close()) }()
+	l.changed = pkg.VNFD().ID
+	for _, flavour := range pkg.VNFD().Flavours {
+		for _, hook := range flavour.Hooks {
+			l.mgmt[hook.Driver] = idle{}
+		}
+	}
 }
 
 // idle is a management driver that does nothing.
@@ -85,7 +107,8 @@ func (idle) Hooks() vnflcm.Hooks {
 		vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.ScaleRollbackStart, vnflcm.ScaleRollbackEnd, vnflcm.ScaleToLevelStart, vnflcm.ScaleToLevelEnd,
 		vnflcm.HealStart, vnflcm.HealEnd, vnflcm.TerminateStart, vnflcm.TerminateEnd, vnflcm.ModifyStart, vnflcm.ModifyEnd,
 		vnflcm.ChangeExtConnStart, vnflcm.ChangeExtConnEnd, vnflcm.ChangeExtConnRollbackStart, vnflcm.ChangeExtConnRollbackEnd,
-		vnflcm.OperateStart, vnflcm.OperateEnd} {
+		vnflcm.OperateStart, vnflcm.OperateEnd,
+		vnflcm.ChangePackageStart, vnflcm.ChangePackageEnd, vnflcm.ChangePackageRollbackStart, vnflcm.ChangePackageRollbackEnd} {
 		out[h] = func(context.Context, *vnflcm.Operation) error { return nil }
 	}
 	return out
@@ -101,21 +124,28 @@ func (l *lab) must(err error) {
 // opened is shared by all labs, so that a package on disk is parsed once.
 var opened = tosca.NewCache(4)
 
-// packages is the package of a lab.
-type packages struct{ source tosca.Source }
+// packages are the package of a lab and the one that it changes to.
+type packages struct {
+	source, changed tosca.Source
+	vnfd            string // of changed
+}
 
 // Open implements vnflcm.Packages.
-func (p packages) Open(ctx context.Context, _, _, digest string) (*tosca.Package, error) {
-	if digest != "" {
-		return opened.OpenPinned(ctx, p.source, digest)
+func (p packages) Open(ctx context.Context, _, vnfdID, digest string) (*tosca.Package, error) {
+	source := p.source
+	if vnfdID == p.vnfd {
+		source = p.changed
 	}
-	return opened.Open(ctx, p.source)
+	if digest != "" {
+		return opened.OpenPinned(ctx, source, digest)
+	}
+	return opened.Open(ctx, source)
 }
 
 // process starts a Manager, which ends with the test.
 func (l *lab) process(change ...func(*vnflcm.Config)) *vnflcm.Manager {
 	l.t.Helper()
-	config := vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{7}, 32), Packages: packages{l.s.Package}, Mgmt: l.mgmt,
+	config := vnflcm.Config{Store: l.store, Key: bytes.Repeat([]byte{7}, 32), Packages: packages{l.s.Package, l.s.Changed, l.changed}, Mgmt: l.mgmt,
 		Infra: map[string]vnflcm.InfraDriver{l.w.VIM.VimType: l.spyOn(l.w.Driver())}, KnownVIMs: vnflcm.VimConnections{l.w.VIM},
 		Logger: slog.New(panicLog{slog.DiscardHandler, l.t})}
 	for _, c := range change {

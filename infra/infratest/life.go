@@ -41,6 +41,9 @@ func life(t testing.TB, s Setup) {
 // checkKept compares the resources of VNFCs before and after an operation: only those that are healed change.
 func (l *lab) checkKept(o operation, before, after []vnflcm.VNFC) {
 	l.t.Helper()
+	if o.name == "change package" {
+		return
+	}
 	for i, was := range before {
 		k := slices.IndexFunc(after, func(v vnflcm.VNFC) bool { return v.ID == was.ID })
 		if k < 0 {

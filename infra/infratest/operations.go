@@ -35,6 +35,9 @@ var operations = []operation{
 	{"heal all", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.Heal(l.t.Context(), id, vnflcm.HealVnfRequest{})
 	}},
+	{"change package", []string{"instantiate", "scale out"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
+		return m.ChangeVnfPkg(l.t.Context(), id, l.packageRequest())
+	}},
 	{"change connectivity", []string{"instantiate"}, false, func(l *lab, m *vnflcm.Manager, id string) (string, error) {
 		return m.ChangeExtConn(l.t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: l.s.Links})
 	}},
@@ -49,12 +52,37 @@ var operations = []operation{
 	}},
 }
 
+// packageRequest changes all VNFCs of a VDU at once.
+func (l *lab) packageRequest() vnflcm.ChangeCurrentVnfPkgRequest {
+	l.t.Helper()
+	r := l.s.Change
+	r.VnfdID = l.changed
+	atOnce, err := vnflcm.NewParams(map[string]int{"max_unavailable": 1000})
+	l.must(err)
+	r.AdditionalParams, err = atOnce.Merge(r.AdditionalParams)
+	l.must(err)
+	return r
+}
+
+// inParts reports whether an operation calls the driver for several parts, of which a test repeats the first one only.
+func (l *lab) inParts(o operation, m *vnflcm.Manager, id string) bool {
+	l.t.Helper()
+	if o.name != "change package" {
+		return false
+	}
+	p, err := m.Preview(l.t.Context(), id, l.packageRequest())
+	l.must(err)
+	return len(p.Package.Batches) > 1
+}
+
 // operations are those that the setup allows.
 func (l *lab) operations() []operation {
 	return slices.DeleteFunc(slices.Clone(operations), func(o operation) bool {
 		switch o.name {
 		case "scale out", "scale in":
 			return l.s.Aspect == ""
+		case "change package":
+			return l.changed == ""
 		case "change connectivity":
 			return len(l.s.Links) == 0
 		case "stop", "start":
@@ -71,7 +99,7 @@ func (l *lab) prepare(o operation) (id string) {
 	m := l.process()
 	id = l.created(m)
 	for _, other := range operations {
-		if slices.Contains(o.before, other.name) {
+		if slices.Contains(o.before, other.name) && (other.name != "scale out" || l.s.Aspect != "") {
 			opID, err := other.begin(l, m, id)
 			l.complete(m, other.name, opID, err)
 		}

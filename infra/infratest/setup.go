@@ -2,6 +2,7 @@ package infratest
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,10 @@ type Setup struct {
 	Request vnflcm.InstantiateVnfRequest
 	// Aspect is scaled by one step. Default: the first aspect of the flavour. VNFs without an aspect are not scaled.
 	Aspect string
+	// Changed is the package that a CHANGE_VNFPKG leads to, if the driver is a vnflcm.PackageChanger; Change has the rest of the request.
+	// Default: for the default Package, one whose machines have two CPUs; else the package is not changed.
+	Changed tosca.Source
+	Change  vnflcm.ChangeCurrentVnfPkgRequest
 	// Links are what a CHANGE_EXT_CONN asks for. Without them external connectivity is not changed.
 	Links []vnflcm.ExtVirtualLinkData
 	// Sample selects one case of each step from the deaths (crashtest.Sample). go test -short does so as well.
@@ -48,6 +53,10 @@ type World struct {
 	// ignores its context while it waits.
 	Stall func(stalled bool)
 }
+
+// newSimple makes the default of Setup.Changed.
+var newSimple = strings.NewReplacer("4f4d2d2c-5f5c-4a4b-8a58-3b8f0f1d7c11", "4f4d2d2c-5f5c-4a4b-8a58-3b8f0f1d7c12",
+	"software_version: '1.0'", "software_version: '2.0'", "num_virtual_cpu: 1", "num_virtual_cpu: 2")
 
 // simple is the default of Setup.Package.
 const simple = `tosca_definitions_version: tosca_simple_yaml_1_2

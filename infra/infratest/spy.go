@@ -21,10 +21,24 @@ type connectingSpy struct{ spy }
 
 // spyOn returns the spy of a driver.
 func (l *lab) spyOn(d vnflcm.InfraDriver) vnflcm.InfraDriver {
-	if _, able := d.(vnflcm.ConnectivityChanger); able {
-		return connectingSpy{spy{d, l}}
+	s := spy{d, l}
+	_, connects := d.(vnflcm.ConnectivityChanger)
+	_, changes := d.(vnflcm.PackageChanger)
+	switch {
+	case connects && changes:
+		return struct {
+			connectingSpy
+			packageSpy
+		}{connectingSpy{s}, packageSpy{s}}
+	case connects:
+		return connectingSpy{s}
+	case changes:
+		return struct {
+			spy
+			packageSpy
+		}{s, packageSpy{s}}
 	}
-	return spy{d, l}
+	return s
 }
 
 // call calls a method that changes the world, or what the test has put in its place.

@@ -142,8 +142,9 @@ func (w *World) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflc
 func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Each(ctx, 0, op.Change.Replaced, func(ctx context.Context, v vnflcm.VNFC) error {
 		return vnflcm.Do(ctx, op, "replace-vm", v.ID, func(context.Context) error {
+			version := op.VersionOf(v)
 			m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.nextSerial(),
-				Volumes: volumesOf(op.Flavour, op.InstanceID, v)}
+				Volumes: volumesOf(version.Flavour, op.InstanceID, v), VNFD: version.Package.VNFD().ID}
 			for _, cp := range v.CPs {
 				if of := w.config.Floating[cp.CPD]; of != "" {
 					m.Floating = append(m.Floating, port{CPD: cp.CPD, Address: cp.Floating, Of: of})
@@ -205,7 +206,8 @@ func (w *World) design(op *vnflcm.Operation, vnfcs []vnflcm.VNFC) ([]*machine, e
 	var machines []*machine
 	for _, v := range vnfcs {
 		w.serial++
-		m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.serial, Volumes: volumesOf(op.Flavour, op.InstanceID, v)}
+		m := &machine{VNFC: v.ID, Instance: op.InstanceID, VDU: v.VDU, Name: v.Name, Serial: w.serial, Volumes: volumesOf(op.Flavour, op.InstanceID, v),
+			VNFD: op.Package.VNFD().ID}
 		for _, cp := range cpsOf(op.Flavour, v.VDU) {
 			addr := w.freeAddress()
 			w.reserved[addr] = true
@@ -298,6 +300,9 @@ func (w *World) add(m *machine) error {
 	}
 	if w.config.Boot > 0 {
 		m.host.Refuse(true)
+		w.mu.Lock()
+		m.booting = true
+		w.mu.Unlock()
 		time.AfterFunc(w.config.Boot, func() { w.booted(m) })
 	}
 	if err := writeImage(m.host.FS()); err != nil {
@@ -318,6 +323,7 @@ func (w *World) add(m *machine) error {
 func (w *World) booted(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	m.booting = false
 	m.host.Refuse(m.Stopped)
 }
 

@@ -15,6 +15,7 @@ func TestInfraDriver(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]infratest.Setup{
 		"one VDU":     {},
+		"volumes":     {Package: tosca.FS(servers()), Changed: tosca.FS(newServers())},
 		"the cluster": {Package: tosca.File(packageDir), Aspect: "worker_instance", Sample: !fulltest.Enabled()},
 	} {
 		t.Run(name, func(t *testing.T) {

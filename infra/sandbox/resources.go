@@ -12,6 +12,8 @@ var (
 	_ vnflcm.Adopter              = (*World)(nil)
 	_ vnflcm.ConnectionPointNamer = (*World)(nil)
 	_ vnflcm.MarkReader           = (*World)(nil)
+	_ vnflcm.PackageChanger       = (*World)(nil)
+	_ vnflcm.HealthChecker        = (*World)(nil)
 )
 
 // connectionPoints are the ports of a machine, or of a VNF as a whole, as infra/openstack reports them: a floating address is shown at its port, and again under its
@@ -45,7 +47,7 @@ func (w *World) Resources(_ context.Context, op *vnflcm.Operation) (vnflcm.Resou
 		if m.Instance != op.InstanceID {
 			continue
 		}
-		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: firstOf(op.Flavour.AspectsOf(m.VDU)), HostKey: m.publicKey()}
+		v := vnflcm.VNFC{ID: m.VNFC, ResourceID: m.ID, VDU: m.VDU, Name: m.Name, Aspect: aspectOf(op, m), HostKey: m.publicKey()}
 		v.CPs = connectionPoints(m.ID, m.ports())
 		for _, volume := range m.Volumes {
 			v.StorageIDs = append(v.StorageIDs, volume.ID)

@@ -95,9 +95,11 @@ type machine struct {
 	HostKey  []byte
 	Serial   int // in the order of creation
 	Stopped  bool
+	VNFD     string `json:",omitempty"` // the package that made or last changed it; "" before packages could be changed
 
-	host *sshtest.Host
-	made bool // it has all that its image has; until then it is in no stored world
+	host    *sshtest.Host
+	booting bool // it refuses connections for Config.Boot
+	made    bool // it has all that its image has; until then it is in no stored world
 }
 
 type port struct {
