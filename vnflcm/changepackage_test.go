@@ -359,3 +359,23 @@ func TestDeclaredOperation(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestGrantOfPackageChange asks for a grant that names both VNFDs and the VNFCs that change.
+func TestGrantOfPackageChange(t *testing.T) {
+	t.Parallel()
+	var asked []vnflcm.GrantRequest
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		bothVersions(cfg)
+		cfg.Granter = granter(func(_ context.Context, r vnflcm.GrantRequest) (*vnflcm.Grant, error) {
+			asked = append(asked, r)
+			return &vnflcm.Grant{ID: "g"}, nil
+		})
+	})
+	id := x.instantiated("plain")
+	opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, "{}"))
+	x.wait(opID, err, vnflcm.Completed)
+	r := asked[len(asked)-1]
+	if r.VnfdID != toyVNFD || r.DstVnfdID != newVNFD || len(r.AddResources) != 1 || len(r.UpdateResources) != 3 {
+		t.Errorf("request %+v", r)
+	}
+}
