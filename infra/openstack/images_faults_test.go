@@ -138,7 +138,9 @@ func TestImagesOfScaling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newImageLab(t, openstack.VimTypeV2)
-			l.Manager = l.start(func(config *vnflcm.Config) { config.Granter = granter{vnflcm.OpInstantiate: granting("theirs")}.granter() })
+			l.Manager = l.start(func(config *vnflcm.Config) {
+				config.Granter = granter{vnflcm.OpInstantiate: granting("theirs")}.granter()
+			})
 			l.must(l.instantiate())
 			l.wantImages(0)
 			vdus := l.stacks[openstack.StackName(l.id)].params["nfv"].(map[string]any)["VDU"].(map[string]any)
