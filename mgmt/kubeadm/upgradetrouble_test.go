@@ -174,8 +174,10 @@ func TestHealWithinUpgradeByRepository(t *testing.T) {
 	l.stop("workerNode-0")
 	opID, err = m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0")})
 	l.Must(opID, err, m)
-	if exists, err := afero.Exists(l.host("workerNode-0").FS(), "/etc/apt/sources.list.d/vnfkit-kubernetes-before.sources"); exists || err != nil {
-		t.Errorf("after the upgrade a new node has the repository of the version before: %v", err)
+	for _, machine := range []string{"masterNode-0", "masterNode-1", "workerNode-0", "workerNode-1"} {
+		if exists, err := afero.Exists(l.host(machine).FS(), "/etc/apt/sources.list.d/vnfkit-kubernetes-before.sources"); exists || err != nil {
+			t.Errorf("after the upgrade %s has the repository of the version before: %v", machine, err)
+		}
 	}
 }
 

@@ -85,22 +85,27 @@ func (s Settings) CheckUpgrade(ctx context.Context, n mgmt.Node) error {
 	return s.lookUp(ctx, n, names...)
 }
 
-// lookUp adds the repositories, and returns an error if packages cannot be installed.
+// lookUp adds the repository, and returns an error if packages cannot be installed. The repository before is added only for packages that the
+// other sources do not have.
 func (s Settings) lookUp(ctx context.Context, n mgmt.Node, names ...string) error {
 	if err := s.addRepository(ctx, n, "kubernetes", &s.Packages); err != nil {
 		return err
 	}
-	if err := s.addRepository(ctx, n, "kubernetes-before", s.Before); err != nil {
-		return err
+	err := s.packages(n).LookUp(ctx, names...)
+	if err != nil && s.Before != nil && s.Before.From() == FromRepository {
+		if err := s.addRepository(ctx, n, "kubernetes-before", s.Before); err != nil {
+			return err
+		}
+		err = s.packages(n).LookUp(ctx, names...)
 	}
-	if err := s.packages(n).LookUp(ctx, names...); err != nil {
+	if err != nil {
 		return fmt.Errorf("kubeadm: %s cannot have the packages of a node: %w", n.Label(), err)
 	}
 	return nil
 }
 
 func (s Settings) addRepository(ctx context.Context, n mgmt.Node, name string, p *Packages) error {
-	if p == nil || p.From() != FromRepository {
+	if p.From() != FromRepository {
 		return nil
 	}
 	return s.packages(n).AddRepository(ctx, name, p.Repository, s.Artifacts)
