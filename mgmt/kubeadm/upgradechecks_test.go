@@ -32,6 +32,7 @@ type finding struct {
 	breaks  func(l *lab, id string)
 	patch   string // of the request; default toNext
 	want    string // part of the error
+	not     string // no part of the error
 	fatal   bool   // the upgrade fails also if the request passes over the check
 	after   func(l *lab)
 }
@@ -74,8 +75,8 @@ func findings(t testing.TB) map[string]finding {
 			}
 		}},
 		"flag of an administrator": {check: "settings", patch: toNewest, breaks: func(l *lab, _ string) {
-			l.write(l.host("masterNode-0"), "/etc/default/kubelet", "# of the administrator\nKUBELET_EXTRA_ARGS=--v=2 --feature-gates RetryGenerateName=true --containerd=/run/c.sock\n")
-		}, want: "/etc/default/kubelet of masterNode-0: --feature-gates: the feature gate RetryGenerateName does not exist since 1.37"},
+			l.write(l.host("masterNode-0"), "/etc/default/kubelet", "# of the administrator\n#A=--boot-id-file=/x\nKUBELET_EXTRA_ARGS=--v=2 --feature-gates RetryGenerateName=true --containerd=/run/c.sock\n")
+		}, want: "/etc/default/kubelet of masterNode-0: --feature-gates: the feature gate RetryGenerateName does not exist since 1.37", not: "boot-id-file"},
 		"clocks":       {check: "clocks", setup: commands("date", ahead), want: "s ahead of the clock of masterNode-0, at most 1m0s are accepted"},
 		"certificates": {check: "certificates", setup: setup{driver: kubeadm.Config{ShortCertificates: true}}, cluster: []mgmttest.Change{with(t, `{"certificate_validity":"100h"}`)}, want: "renew the certificates first"},
 		"containerd":   {check: "runtime", patch: `{"kubernetes_version":"1.38.0"}`, fatal: true, want: "containerd of workerNode-0: is too old for Kubernetes 1.38"},
@@ -123,6 +124,9 @@ func TestUpgradeFindings(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%q is not in %v", want, err)
 				}
+			}
+			if f.not != "" && strings.Contains(err.Error(), f.not) {
+				t.Errorf("%q is in %v", f.not, err)
 			}
 			if diff := gocmp.Diff(before, slices.DeleteFunc(l.changes(), func(line string) bool {
 				return strings.Contains(line, "--dry-run") || strings.Contains(line, "kubeadm=") && !strings.Contains(line, "kubelet=")

@@ -119,7 +119,10 @@ func RemovedKubeletFlags(ctx context.Context, n mgmt.Node, version kubeversion.V
 			return found, err
 		}
 		for line := range strings.Lines(string(text)) {
-			_, words, _ := strings.Cut(strings.TrimSpace(line), "=")
+			variable, words, _ := strings.Cut(strings.TrimSpace(line), "=")
+			if strings.HasPrefix(variable, "#") {
+				continue
+			}
 			for _, flag := range flagsIn(strings.Trim(words, `"'`)) {
 				if file == kubeletFlags && kubeversion.OfKubeadm(flag.name) {
 					continue
