@@ -147,7 +147,7 @@ func (e *environment) removedSettings(ctx context.Context) ([]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return controlplane.RemovedSettings(maps, e.shape.Upgrade.target())
+	return controlplane.RemovedSettings(maps, e.shape.Upgrade.target()), nil
 }
 
 // removedAPIs returns an error that names the versions of APIs that clients use and that the target does not serve. Each API server counts its own

@@ -67,6 +67,9 @@ func findings(t testing.TB) map[string]finding {
 		"gate of kubelets": {check: "settings", patch: toNewest, breaks: func(l *lab, id string) {
 			l.send(id, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kubelet-config","namespace":"kube-system"},"data":{"kubelet":"featureGates: {SidecarContainers: true}"}}`)
 		}, want: "the ConfigMap kubelet-config: featureGates: the feature gate SidecarContainers does not exist since 1.37"},
+		"settings that cannot be read": {check: "settings", breaks: func(l *lab, id string) {
+			l.send(id, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-proxy","namespace":"kube-system"},"data":{"config.conf":"featureGates: none"}}`)
+		}, want: "the ConfigMap kube-proxy: yaml: "},
 		"flag of a kubelet": {check: "settings", patch: toNewest, breaks: func(l *lab, _ string) {
 			l.write(l.host("workerNode-0"), flagsFile, `KUBELET_KUBEADM_ARGS="--node-ip=1.2.3.4 --boot_id_file=/etc/id --v=2"`+"\n")
 		}, want: flagsFile + " of workerNode-0", after: func(l *lab) {
@@ -149,6 +152,33 @@ func TestUpgradeFindings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnreadableConfiguration: kubeadm cannot list images with a configuration that it refuses, which the check images reports.
+func TestUnreadableConfiguration(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	id := l.Instantiated("instantiate_sandbox.json", oldVersion(t))
+	l.configure(id, "featureGates: {ControlPlaneKubeletLocalMode: true}")
+	opID, err := l.Maintain(t.Context(), id, upgrading(t, `{"kubernetes_version":"1.36.3","upgrade":{"pass_over":["configuration","dry-run"]}}`))
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "the check images: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestClockOfHungMachine: a machine that does not finish a command does not keep an upgrade from comparing the other clocks.
+func TestClockOfHungMachine(t *testing.T) {
+	t.Parallel()
+	hangs := func(ctx context.Context, p *sshtest.Process) int {
+		if strings.HasPrefix(p.Host, "worker") {
+			<-ctx.Done()
+		}
+		_, _ = fmt.Fprintln(p.Stdout, time.Now().Unix())
+		return 0
+	}
+	l := openLab(t, setup{sandbox: sandbox.Config{Commands: map[string]sshtest.Command{"date": hangs}}})
+	id := l.Instantiated("instantiate_sandbox.json", oldVersion(t))
+	l.upgrade(id, toNext)
 }
 
 // TestAfterRefusedUpgrade: an upgrade that kubeadm of the new version has refused leaves a cluster that can be scaled and healed in its version.

@@ -66,6 +66,9 @@ func (e *environment) endingSoon(ctx context.Context, n mgmt.Node) error {
 // mostApart is how far the clocks of two machines may differ. Certificates of kubeadm and of kubelets begin some minutes before they are made.
 const mostApart = time.Minute
 
+// clockLimit bounds how long a machine may take to show its clock.
+const clockLimit = 20 * time.Second
+
 // runCheckClocks compares the clocks of the machines with each other. A machine that does not answer is left to another check.
 func runCheckClocks(ctx context.Context, e *environment, _ mgmt.Node) error {
 	type reading struct {
@@ -75,11 +78,14 @@ func runCheckClocks(ctx context.Context, e *environment, _ mgmt.Node) error {
 	nodes := e.nodes()
 	readings := make([]*reading, len(nodes))
 	err := fanout.Each(ctx, len(nodes), e.config.Parallel, func(i int) error {
-		before := time.Now()
-		clock, err := controlplane.Clock(ctx, nodes[i])
-		if err == nil { // seconds are cut off
-			readings[i] = &reading{nodes[i], time.Until(clock), clock.Add(time.Second).Sub(before)}
-		}
+		_ = mgmt.Within(ctx, clockLimit, func(ctx context.Context) error {
+			before := time.Now()
+			clock, err := controlplane.Clock(ctx, nodes[i])
+			if err == nil { // seconds are cut off
+				readings[i] = &reading{nodes[i], time.Until(clock), clock.Add(time.Second).Sub(before)}
+			}
+			return err
+		})
 		return context.Cause(ctx)
 	})
 	if err != nil {
@@ -157,8 +163,8 @@ func runPullImages(ctx context.Context, e *environment, n mgmt.Node, h hop) erro
 		return err
 	}
 	images, err := e.imagesFor(ctx, n, h)
-	if err != nil {
-		return err
+	if err == nil {
+		err = client.Pull(ctx, n.SSH, e.p.Registries, images)
 	}
-	return e.refuse(ctx, checkImages, client.Pull(ctx, n.SSH, e.p.Registries, images))
+	return e.refuse(ctx, checkImages, err)
 }

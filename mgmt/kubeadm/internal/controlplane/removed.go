@@ -54,11 +54,12 @@ func (e *extraArgs) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// RemovedSettings returns the settings in ConfigMaps of kubeadm that a version of Kubernetes does not accept any more.
-func RemovedSettings(configMaps map[string]map[string]string, version kubeversion.Version) (found []error, err error) {
+// RemovedSettings returns the settings in ConfigMaps of kubeadm that a version of Kubernetes does not accept any more, and ConfigMaps whose
+// settings cannot be read.
+func RemovedSettings(configMaps map[string]map[string]string, version kubeversion.Version) (found []error) {
 	var c clusterSettings
 	if err := yaml.Unmarshal([]byte(configMaps["kubeadm-config"]["ClusterConfiguration"]), &c); err != nil {
-		return nil, fmt.Errorf("kubeadm: the ConfigMap kubeadm-config: %w", err)
+		found = append(found, fmt.Errorf("the ConfigMap kubeadm-config: %w", err))
 	}
 	for _, of := range []struct {
 		path, component string
@@ -76,7 +77,7 @@ func RemovedSettings(configMaps map[string]map[string]string, version kubeversio
 			FeatureGates map[string]bool `yaml:"featureGates"`
 		}
 		if err := yaml.Unmarshal([]byte(configMaps[of.name][of.key]), &settings); err != nil {
-			return found, fmt.Errorf("kubeadm: the ConfigMap %s: %w", of.name, err)
+			found = append(found, fmt.Errorf("the ConfigMap %s: %w", of.name, err))
 		}
 		for _, gate := range slices.Sorted(maps.Keys(settings.FeatureGates)) {
 			if minor := version.RemovedGate(gate); minor > 0 {
@@ -84,7 +85,7 @@ func RemovedSettings(configMaps map[string]map[string]string, version kubeversio
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 func removedGate(name string, minor int) string {
