@@ -65,7 +65,7 @@ func TestRepository(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{pkg: mgmttest.Package(t, packageDir, map[string]string{"Files/kubernetes/key": "\n" + armoredKey})})
 	m := l.Process(l.machines("sudo rm /etc/apt/sources.list.d/kubernetes.list"))
-	opID, err := l.instantiateBy(m, with(t, `{"packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.35/deb/",
+	opID, err := l.instantiateBy(m, with(t, `{"kubernetes_version":"1.35.4","packages":{"source":"repository","repository_url":"https://pkgs.k8s.io/core:/stable:/v1.35/deb/",
 		"repository_key_path":"Files/kubernetes/key","containerd_version":"1.6.20*"}}`))
 	l.Must(opID, err, m)
 	l.want(1, 1, 0)
@@ -81,7 +81,7 @@ func TestRepository(t *testing.T) {
 	install := runs[slices.IndexFunc(runs, func(argv []string) bool {
 		return slices.Contains(argv, "install") && !slices.Contains(argv, "--simulate")
 	})]
-	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.36.3-*", "--no-install-recommends"} {
+	for _, arg := range []string{"containerd=1.6.20*", "kubeadm=1.35.4-*", "--no-install-recommends"} {
 		if !slices.Contains(install, arg) {
 			t.Errorf("%q is not in %q", arg, install)
 		}
