@@ -128,7 +128,7 @@ var parameterFaults = []struct {
 		"packages.repository_components: are required with a suite, such as main",
 		"packages.repository_key_path: \"Files/kubernetes/cni.yaml\": is no OpenPGP public key, armored or binary",
 		`packages.repository_suite: "$(ARCH)": must be / (a flat repository) or the name of a suite, such as stable`,
-		`packages.repository_url: "https://a b/\n[trusted=yes]": must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.35/deb/`}},
+		`packages.repository_url: "https://a b/\n[trusted=yes]": must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.36/deb/`}},
 	{"repository with a login", `{"packages":{"source":"repository","repository_url":"https://user:hunter2@x/","repository_components":["main","../x"],"repository_key_path":"Files/none.asc"}}`, []string{
 		"packages.repository_components: a flat repository has none: name a suite, or leave them out",
 		`packages.repository_components[1]: "../x": is no name of a component, such as main`,

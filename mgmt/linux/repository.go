@@ -23,7 +23,7 @@ type Open func(path string) (io.ReadCloser, error)
 
 // Repository is a repository of Debian packages, as requests give it.
 type Repository struct {
-	// URL is where it is: "https://pkgs.k8s.io/core:/stable:/v1.35/deb/". Logins have no place in it.
+	// URL is where it is: "https://pkgs.k8s.io/core:/stable:/v1.36/deb/". Logins have no place in it.
 	URL string `json:"repository_url"`
 	// Suite is the name of a suite, such as "stable", or of a directory with a slash at its end. Default "/": a
 	// flat repository.
@@ -55,7 +55,7 @@ func (r Repository) Validate(open Open) error {
 	case err == nil && u.User != nil:
 		fault("repository_url", "", "has a login, which every user of the machines could read: use a repository that asks for none")
 	case !repositoryForm.MatchString(r.URL), err != nil, !isPort(u.Port()):
-		fault("repository_url", r.URL, "must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.35/deb/")
+		fault("repository_url", r.URL, "must be the address of an apt repository, such as https://pkgs.k8s.io/core:/stable:/v1.36/deb/")
 	}
 	suite := cmp.Or(r.Suite, "/")
 	if !suiteForm.MatchString(suite) || strings.Contains(suite, "..") {
