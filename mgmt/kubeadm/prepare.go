@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -36,6 +37,16 @@ func runCheckPlatform(ctx context.Context, e *environment, n mgmt.Node) error {
 		return err
 	}
 	return e.preparation().CheckCgroups(ctx, n)
+}
+
+// runCheckPackages checks the packages of a node. Machines that a cluster gets later may have another containerd in their image.
+func runCheckPackages(ctx context.Context, e *environment, n mgmt.Node) error {
+	s := e.preparation()
+	err := s.CheckPackages(ctx, n)
+	if !e.makesCluster() {
+		return err
+	}
+	return errors.Join(err, s.CheckOffered(ctx, n))
 }
 
 // runWriteHosts writes all nodes, the hosts of the registries and the names of the package's script into the hosts file.

@@ -48,7 +48,7 @@ var (
 			return n.Reach(ctx, e.op, e.config.Timeouts.Boot)
 		}}
 	checkPlatform   = step("platform", "the operating system is one that the driver knows", installLimit, runCheckPlatform)
-	checkPackages   = step("package-sources", "the machine has the packages of a node, or can install them", installLimit, prepares(nodeprep.Settings.CheckPackages))
+	checkPackages   = step("package-sources", "the machine has the packages of a node, or can install them", installLimit, runCheckPackages)
 	writeHosts      = step("hosts", "the hosts file has all nodes", installLimit, runWriteHosts)
 	updateHosts     = step("hosts", "the hosts file has all nodes that there are after the operation", oneMinute, runUpdateHosts)
 	setHostName     = step("hostname", "the host name is the name of the node", installLimit, on(nodeprep.SetHostName))

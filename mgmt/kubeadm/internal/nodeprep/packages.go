@@ -45,14 +45,14 @@ func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) err
 // machine is changed.
 func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
 	if s.Packages.From() == FromNowhere {
-		return errors.Join(s.checkInstalled(ctx, n), s.checkOffered(ctx, n))
+		return s.checkInstalled(ctx, n)
 	}
-	return errors.Join(s.lookUp(ctx, n, s.nodePackages()...), s.checkOffered(ctx, n))
+	return s.lookUp(ctx, n, s.nodePackages()...)
 }
 
-// checkOffered returns an error if the image, or the newest package that the sources of a machine offer, has a containerd that is too old for this
-// version of Kubernetes. The version that a request gives is checked with the request.
-func (s Settings) checkOffered(ctx context.Context, n mgmt.Node) error {
+// CheckOffered returns an error if the image, or the newest package that the sources of a machine offer, has a containerd that is too old for this
+// version of Kubernetes. The version that a request gives is checked with the request. Call CheckOffered after CheckPackages.
+func (s Settings) CheckOffered(ctx context.Context, n mgmt.Node) error {
 	if CheckContainerd(1, s.Version) == nil || s.Packages.ContainerdVersion != "" {
 		return nil
 	}
