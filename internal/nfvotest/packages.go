@@ -316,9 +316,12 @@ func (x *Packages) Notify(p Package, change string) (statuses []int) {
 	return statuses
 }
 
-// CallbackOf returns the callback URI of a subscription, which must exist.
-func (x *Packages) CallbackOf(i int) string {
+// Callback returns the callback URI of the first subscription, "" without one.
+func (x *Packages) Callback() string {
 	x.guard.Lock()
 	defer x.guard.Unlock()
-	return x.subscriptions[i].Callback
+	if len(x.subscriptions) == 0 {
+		return ""
+	}
+	return x.subscriptions[0].Callback
 }

@@ -196,7 +196,7 @@ func TestSubscription(t *testing.T) {
 	stop()
 
 	_, stop = w.follow(t, moved, log)
-	await(t, "the subscription does not follow the callback URI", func() bool { return w.Subscriptions() == 1 && w.CallbackOf(0) == moved.URL+"/nfvo/packages" })
+	await(t, "the subscription does not follow the callback URI", func() bool { return w.Subscriptions() == 1 && w.Callback() == moved.URL+"/nfvo/packages" })
 	stop()
 
 	// Another Store has no subscription, while the NFVO has one for the callback URI.
