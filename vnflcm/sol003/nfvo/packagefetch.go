@@ -54,15 +54,21 @@ func (c *PackageCache) ensure(ctx context.Context, now packageInfo) (content, er
 		return content{}, fmt.Errorf("downloading package %s: %w", now.ID, f.err)
 	}
 	p, err := c.read(ctx, now.ID)
+	if errors.Is(err, vnflcm.ErrNotFound) {
+		p, err = &entry{id: now.ID}, nil
+	}
 	if err != nil {
 		return content{}, err
 	}
 	have, is := p.current()
 	if !is {
-		return have, fmt.Errorf("%w: package %s has left the cache since its download", vnflcm.ErrBusy, now.ID)
+		return have, fmt.Errorf("package %s: %w", now.ID, errLeft)
 	}
 	return have, nil
 }
+
+// errLeft: the content can be downloaded again.
+var errLeft = fmt.Errorf("%w: the content has left the cache since its download", vnflcm.ErrBusy)
 
 // have returns the content that the NFVO has now, and whether the cache is known to have it.
 func (c *PackageCache) have(ctx context.Context, now packageInfo) (content, bool, error) {

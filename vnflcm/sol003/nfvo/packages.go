@@ -171,16 +171,20 @@ func (c *PackageCache) Open(ctx context.Context, tenant, vnfdID, digest string) 
 // later.
 func (c *PackageCache) OpenID(ctx context.Context, id, digest string) (*tosca.Package, error) {
 	p, err := c.read(ctx, id)
-	if further, is := c.Further.(vnflcm.RecordedPackages); is && errors.Is(err, vnflcm.ErrNotFound) {
-		return further.OpenID(ctx, id, digest)
+	isUnknown := errors.Is(err, vnflcm.ErrNotFound)
+	if further, is := c.Further.(vnflcm.RecordedPackages); is && isUnknown {
+		pkg, err := further.OpenID(ctx, id, digest)
+		if digest != "" || !errors.Is(err, vnflcm.ErrNotFound) {
+			return pkg, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if digest == "" {
+	switch {
+	case err == nil && digest != "":
+		return c.openPinned(ctx, p, digest)
+	case err == nil || isUnknown && digest == "": // a package without instances may have left the cache since Current
 		return c.openCurrent(ctx, id)
 	}
-	return c.openPinned(ctx, p, digest)
+	return nil, err
 }
 
 // openCurrent opens the content that the NFVO has now.
@@ -194,6 +198,9 @@ func (c *PackageCache) openCurrent(ctx context.Context, id string) (*tosca.Packa
 	}
 	for tries := 0; ; tries++ {
 		have, err := c.ensure(ctx, now)
+		if errors.Is(err, errLeft) && tries < maxConflicts {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +227,7 @@ func (c *PackageCache) recordDigest(ctx context.Context, id string, of content, 
 	if err != nil || of.Digest == digest {
 		return err
 	}
-	_, err = c.change(ctx, id, func(p *entry) error {
+	_, err = c.changeKnown(ctx, id, func(p *entry) error {
 		for i := range p.Contents {
 			if p.Contents[i].File == of.File {
 				p.Contents[i].Digest = digest

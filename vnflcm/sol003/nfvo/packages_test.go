@@ -297,7 +297,7 @@ func TestCreations(t *testing.T) {
 	var creators sync.WaitGroup
 	for i := range 3 {
 		creators.Go(func() {
-			for range 5 {
+			for range 15 {
 				instance, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: fmt.Sprint("vnfd", i)})
 				if err == nil {
 					err = m.Delete(t.Context(), instance.ID, "")
@@ -309,6 +309,29 @@ func TestCreations(t *testing.T) {
 		})
 	}
 	creators.Wait()
+}
+
+// TestLeftSinceFound opens a package for a new instance that has left the cache since it was found.
+func TestLeftSinceFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(t, "p", "vnfd")
+	w.put(t, "q", "other")
+	m := w.start(t, func(s *settings) { s.options.MaxUnused, s.options.Further = 1, vnflcm.DirPackages(t.TempDir()) })
+	must(t, m.Delete(t.Context(), m.create(t, "vnfd").ID, ""))
+	id, _, err := m.packages.Current(t.Context(), "", "vnfd")
+	must(t, err)
+	m.create(t, "other")
+	list, err := m.packages.List(t.Context())
+	must(t, err)
+	if len(list) != 1 {
+		t.Fatalf("the package has not left the cache: %+v", list)
+	}
+	pkg, err := m.packages.OpenID(t.Context(), id, "")
+	must(t, err)
+	pkg.Close()
+	_, err = m.packages.OpenID(t.Context(), "unknown", "")
+	wantError(t, "an unknown package", err, vnflcm.ErrNotFound)
 }
 
 // TestOneDownload: callers at the same time, and packages with the same checksum, download their content once.

@@ -29,7 +29,7 @@ func (c *PackageCache) trim(ctx context.Context, keep string) error {
 		if err != nil {
 			return err
 		}
-		if !used && p.id != keep && !c.isFetched(p.id) && (p.mustLeave() || p.Download == nil || c.isStale(p.Download)) {
+		if !used && p.id != keep && !c.isFetched(p.id) && c.mayLeave(p) {
 			unused, bytes = append(unused, p), bytes+p.size()
 		}
 	}
@@ -46,6 +46,11 @@ func (c *PackageCache) trim(ctx context.Context, keep string) error {
 
 // mustLeave reports whether a package leaves the cache even if there is room for it.
 func (p *entry) mustLeave() bool { return p.State == Deleted }
+
+// mayLeave reports whether no download needs a package that no VNF instance has.
+func (c *PackageCache) mayLeave(p *entry) bool {
+	return p.mustLeave() || p.Download == nil || c.isStale(p.Download)
+}
 
 // staleAfter is how long an interrupted download can be continued.
 const staleAfter = 24 * time.Hour
@@ -89,8 +94,11 @@ func (c *PackageCache) evict(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.changeKnown(ctx, id, func(p *entry) error { p.Leaving = true; return nil })
-	if err != nil || p.document.Version == 0 {
+	p, err := c.changeKnown(ctx, id, func(p *entry) error {
+		p.Leaving = c.mayLeave(p) // a download may have begun since the caller looked
+		return nil
+	})
+	if err != nil || !p.Leaving {
 		return err
 	}
 	if used, err := c.isUsed(ctx, p); used || err != nil {
