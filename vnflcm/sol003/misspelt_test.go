@@ -75,7 +75,6 @@ var misspellings = map[string][]misspeltCase{
 		{body: `{"filter":{"usageState":"IN_USE","vnfdId":["v"]},"callbackUri":"{callback}/used"}`, status: 201, warned: `299 - "filter.usageState: has no effect in vnfkit"`},
 	},
 
-	"PATCH /preview/v1/vnf_instances/{id}": {{other: "only a modification that starts a maintenance has a preview; the body is that of PATCH below /vnflcm"}},
 	"POST /preview/v1/vnf_instances/{id}/instantiate": {{body: `{"flavourId":"simple","instantiationLevel":"large"}`, status: 200,
 		warned: `299 - "instantiationLevel: is no attribute of this request; did you mean \"instantiationLevelId\"?"`}},
 	"POST /preview/v1/vnf_instances/{id}/scale":          {scaleCase},
@@ -84,6 +83,8 @@ var misspellings = map[string][]misspeltCase{
 	"POST /preview/v1/vnf_instances/{id}/terminate":      {terminateCase},
 	"POST /preview/v1/vnf_instances/{id}/change_vnfpkg": {{body: `{"vnfdId":"other","extVirtualLink":[]}`,
 		refused: `extVirtualLink: is no attribute of this request; did you mean "extVirtualLinks"?`}},
+	"PATCH /preview/v1/vnf_instances/{id}": {{body: `{"vnfInstanceNam":"n"}`, status: 404,
+		warned: `299 - "vnfInstanceNam: is no attribute of this request; did you mean \"vnfInstanceName\"?"`}},
 
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {maintenanceCase},
 	"POST /preview/v1/vnf_instances/{id}/upgrade":                {maintenanceCase},
