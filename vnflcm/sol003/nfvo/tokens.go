@@ -45,7 +45,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	select {
 	case t.fetching <- struct{}{}:
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return "", &vnflcm.UnreachableError{Err: fmt.Errorf("access token for the NFVO: another request waits for it: %w", context.Cause(ctx))}
 	}
 	defer func() { <-t.fetching }()
 	if token := t.current(); token != "" {
