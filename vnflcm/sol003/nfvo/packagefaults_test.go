@@ -70,6 +70,7 @@ func TestDownloadFaults(t *testing.T) {
 		"no content":                {faults: []nfvotest.Fault{nil, nil, nfvotest.Status(404)}, text: "404"},
 		"wrong checksum":            {change: func(p *nfvotest.Package) { p.Checksum = wrong }, want: nfvo.ErrChecksum, sent: 1},
 		"wrong checksum, cut":       {faults: []nfvotest.Fault{nil, nil, cut}, change: func(p *nfvotest.Package) { p.Checksum = wrong }, want: nfvo.ErrChecksum, sent: 3},
+		"wrong checksum, cut twice": {faults: []nfvotest.Fault{nil, nil, cut, nil, cut}, change: func(p *nfvotest.Package) { p.Checksum = wrong }, want: nfvo.ErrChecksum, sent: 4},
 		"checksum as a text":        {change: func(p *nfvotest.Package) { p.Checksum = sumText(p.Content) }, sent: 1},
 		"unknown algorithm":         {change: func(p *nfvotest.Package) { p.Checksum = map[string]any{"algorithm": "MD5", "hash": "00"} }, want: nfvo.ErrChecksum},
 		"too large":                 {use: func(s *settings) { s.options.MaxSize = 1000 }, want: nfvo.ErrTooLarge},

@@ -53,12 +53,12 @@ const maxFailures = 5
 
 // run receives the file and compares its checksum. A file of several connections that has a wrong checksum is received once more.
 func (t *transfer) run(ctx context.Context) error {
-	for {
+	for isSecond := false; ; isSecond = true {
 		if err := t.receive(ctx); err != nil {
 			return err
 		}
 		err := t.verify()
-		if err == nil || !t.resumed {
+		if err == nil || !t.resumed || isSecond {
 			return err
 		}
 		if err := t.reset(); err != nil {
