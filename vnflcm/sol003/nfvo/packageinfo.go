@@ -111,12 +111,12 @@ func (c *PackageCache) search(ctx context.Context, vnfdID string) (packageInfo, 
 			return packageInfo{}, err
 		}
 		for _, each := range page {
-			if each.VnfdID == vnfdID && each.check() == nil {
+			if each.VnfdID == vnfdID && each.check() == nil && (len(found) == 0 || each.usable() == nil) {
 				found = append(found, each)
 			}
 		}
 		marker := nextPage(header)
-		if marker == "" {
+		if marker == "" || len(found) > 2 { // two of them are usable
 			return onlyUsable(found)
 		}
 		query.Set("nextpage_opaque_marker", marker)
