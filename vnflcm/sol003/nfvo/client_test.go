@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,17 @@ func outcome(answer vnflcm.GrantAnswer, err error) string {
 	return fmt.Sprintf("undecided, after %v", answer.After)
 }
 
+// created is a fault: the NFVO answers with this document and header.
+func created(document string, header ...string) nfvotest.Fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.HandlerFunc) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(document))
+	}
+}
+
 // TestGrants asks for a grant and polls once while the grant is undecided.
 func TestGrants(t *testing.T) {
 	t.Parallel()
@@ -113,6 +125,9 @@ func TestGrants(t *testing.T) {
 		"not valid":              {nil, []nfvotest.Fault{nfvotest.Problem(422, "Unprocessable", "bad vnfdId")}, []string{"failed: the NFVO answers 422"}},
 		"redirected":             {nil, []nfvotest.Fault{nfvotest.Status(307, "Location", inside.URL)}, []string{"failed: the NFVO answers 307 Temporary Redirect: redirects are not followed"}},
 		"at another server":      {nil, []nfvotest.Fault{nfvotest.Status(202, "Location", inside.URL+"/g")}, []string{"failed: the NFVO names a resource at http://127.0.0.1:"}},
+		"created elsewhere":      {nil, []nfvotest.Fault{created(`{"id":"g"}`, "Location", inside.URL+"/g")}, []string{"granted g"}},
+		"without an id":          {nil, []nfvotest.Fault{created(`{}`)}, []string{"failed: the grant of the NFVO has no valid id"}},
+		"too large":              {nil, []nfvotest.Fault{created(`{"id":"` + strings.Repeat("g", 5<<20) + `"}`)}, []string{"failed: the grant of the NFVO is larger than 4194304 bytes"}},
 		"at no location":         {nil, []nfvotest.Fault{nfvotest.Status(202)}, []string{"failed: the NFVO accepts the request and names no location"}},
 		"quotes secrets":         {nil, []nfvotest.Fault{nfvotest.Problem(400, nfvotest.Secret, "Bearer access-token-1")}, []string{"failed: the NFVO answers 400 Bad Request: ***: Bearer ***"}},
 		"hangs":                  {nil, []nfvotest.Fault{nfvotest.Hang}, []string{"unreachable, sent true"}},
@@ -184,6 +199,25 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%s, %d tokens; want %s, %d", got, n.Issued(), c.want, c.issued)
 			}
 		})
+	}
+}
+
+// TestTokenOfAnotherRequest waits for a token that another request fetches, longer than for the answer to a request: the NFVO does not answer.
+func TestTokenOfAnotherRequest(t *testing.T) {
+	t.Parallel()
+	held, release := make(chan struct{}), make(chan struct{})
+	orchestrator := client(t, nfvotest.Start(t), func(c *nfvo.Config) {
+		c.Timeout = 100 * time.Millisecond
+		c.ClientSecret = func() (vnflcm.Secret, error) { close(held); <-release; return vnflcm.Secret{}, context.Canceled }
+	})
+	var first sync.WaitGroup
+	first.Go(func() { _, _ = orchestrator.Ask(t.Context(), instantiation) })
+	<-held
+	_, err := orchestrator.Ask(t.Context(), instantiation)
+	close(release)
+	first.Wait()
+	if !errors.Is(err, vnflcm.ErrNoNFVO) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -73,10 +73,17 @@ func (c *Client) grant(ctx context.Context, method string, at *url.URL, body []b
 	return vnflcm.GrantAnswer{}, c.refusal(answer)
 }
 
+// maxGrant bounds a grant, in bytes: the record of the operation has it. The grant of a thousand VNFCs takes less than one MiB.
+const maxGrant = 4 << 20
+
 // granted reads a grant, or where to ask for it later. A grant that was cut on its way is read from its location.
 func (c *Client) granted(asked *url.URL, answer *http.Response) (out vnflcm.GrantAnswer, err error) {
-	text, errBody := io.ReadAll(answer.Body)
-	if location := answer.Header.Get("Location"); location != "" {
+	text, errBody := bounded.Read(answer.Body, maxGrant)
+	if errors.Is(errBody, bounded.ErrTooLarge) {
+		return out, fmt.Errorf("the grant of the NFVO %w", errBody)
+	}
+	isWhole := errBody == nil && answer.StatusCode != http.StatusAccepted
+	if location := answer.Header.Get("Location"); location != "" && !isWhole {
 		at, err := c.located(asked, location)
 		if err != nil {
 			return out, err
@@ -97,6 +104,9 @@ func (c *Client) granted(asked *url.URL, answer *http.Response) (out vnflcm.Gran
 	out.Grant = new(vnflcm.Grant)
 	if err := json.Unmarshal(text, out.Grant); err != nil {
 		return out, fmt.Errorf("the grant of the NFVO cannot be read: %w", err)
+	}
+	if id := out.Grant.ID; id == "" || len(id) > maxID {
+		return out, errors.New("the grant of the NFVO has no valid id")
 	}
 	return out, nil
 }
