@@ -198,9 +198,10 @@ func TestGrantRequests(t *testing.T) {
 		}
 	}
 	opID, err := x.Instantiate(t.Context(), id, vnflcm.InstantiateVnfRequest{FlavourID: "plain", InstantiationLevelID: "small",
-		AdditionalParams: params(t, `{"site":"north","password":"canary-1","hosts":[{"name":"a","ssh_key":"canary-2"}],"proxy":"http://u:canary-3@p"}`)})
+		AdditionalParams: params(t, `{"site":"north","password":"canary-1","hosts":[{"name":"a","ssh_key":"canary-2"}],"proxy":"http://u:canary-3@p",
+			"credentials":{"user":"u","value":"canary-4"},"init":["echo canary-1","echo 1"]}`)})
 	x.wait(opID, err, vnflcm.Completed)
-	want := vnflcm.GrantRequest{Operation: vnflcm.OpInstantiate, InstantiationLevelID: "small", AdditionalParams: params(t, `{"site":"north","hosts":[{"name":"a"}]}`),
+	want := vnflcm.GrantRequest{Operation: vnflcm.OpInstantiate, InstantiationLevelID: "small", AdditionalParams: params(t, `{"site":"north","hosts":[{"name":"a"}],"init":["echo 1"]}`),
 		AddResources: []vnflcm.ResourceDefinition{defined("add", "master", 0), defined("add", "worker", 1), defined("add", "worker", 2)}}
 	workers := []vnflcm.ConstraintResourceRef{granted("add-worker-1"), granted("add-worker-2")}
 	constraints(&want, workers, append([]vnflcm.ConstraintResourceRef{granted("add-master-0")}, workers...))

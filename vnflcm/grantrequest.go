@@ -123,32 +123,33 @@ func targetsOf(f *tosca.Flavour, rule tosca.AffinityRule) (out []string) {
 	return out
 }
 
-// publicRequestParams returns the additionalParams of the request without the values that are secret: an NFVO needs no login of a machine.
+// publicRequestParams returns the additionalParams of the request without the values that are secret, or quote a secret: an NFVO needs no
+// login of a machine.
 func (s *session) publicRequestParams() (Params, error) {
-	declaredSecret, declaredPublic := declared(s.allDrivers()...)
-	allowed := newPathSet(s.m.cfg.PublicParams...)
-	return s.op.RequestParams().withoutSecrets(newPathSet(declaredSecret...), append(newPathSet(declaredPublic...), allowed.key(additionalParamsPath)...))
-}
-
-// withoutSecrets returns the attributes without the values that secrets finds.
-func (p Params) withoutSecrets(secret, public pathSet) (Params, error) {
-	if p.IsZero() {
+	given := s.op.RequestParams()
+	if given.IsZero() {
 		return Params{}, nil
 	}
 	var tree map[string]any
-	if err := decodeUseNumber(p.Reveal(), &tree); err != nil {
+	if err := decodeUseNumber(given.Reveal(), &tree); err != nil {
 		return Params{}, err
 	}
-	return NewParams(removeSecrets("", tree, secret, public))
+	declaredSecret, declaredPublic := declared(s.allDrivers()...)
+	allowed := newPathSet(s.m.cfg.PublicParams...)
+	public := append(newPathSet(declaredPublic...), allowed.key(additionalParamsPath)...)
+	return NewParams(s.removeSecrets("", tree, newPathSet(declaredSecret...), public))
 }
 
 // removeSecrets returns the value of an attribute of that name without secrets; nil if it is one.
-func removeSecrets(name string, value any, secret, public pathSet) any {
+func (s *session) removeSecrets(name string, value any, secret, public pathSet) any {
 	switch v := value.(type) {
 	case map[string]any:
+		if secretName(name) && len(public) == 0 { // the attributes of an object credentials may have any name
+			return nil
+		}
 		out := map[string]any{}
 		for key, child := range v {
-			if left := removeSecrets(key, child, secret.key(key), public.key(key)); left != nil {
+			if left := s.removeSecrets(key, child, secret.key(key), public.key(key)); left != nil {
 				out[key] = left
 			}
 		}
@@ -156,11 +157,15 @@ func removeSecrets(name string, value any, secret, public pathSet) any {
 	case []any:
 		out := []any{}
 		for _, child := range v {
-			if left := removeSecrets(name, child, secret.items(), public.items()); left != nil {
+			if left := s.removeSecrets(name, child, secret.items(), public.items()); left != nil {
 				out = append(out, left)
 			}
 		}
 		return out
+	case string:
+		if s.op.Mask(v) != v {
+			return nil
+		}
 	}
 	if len(findSecrets(name, value, secret, public)) > 0 {
 		return nil
