@@ -19,7 +19,7 @@ type grantConfig struct {
 
 // grantKinds are the operations that can need a grant (SOL003 v3.3.1 9.5.2.2) and that the VNFM has.
 var grantKinds = []vnflcm.LcmOperation{vnflcm.OpInstantiate, vnflcm.OpScale, vnflcm.OpScaleToLevel, vnflcm.OpHeal, vnflcm.OpTerminate, vnflcm.OpChangeExtConn,
-	"CHANGE_VNFPKG"}
+	vnflcm.OpOperate, "CHANGE_VNFPKG"}
 
 // checkGrant reports the faults of the setting grant.
 func (c *config) checkGrant(wrong func(is bool, setting, reason string)) {

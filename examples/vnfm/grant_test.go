@@ -19,7 +19,7 @@ func TestGrants(t *testing.T) {
 	dir, data := t.TempDir(), t.TempDir()
 	settings, authority, audit := filepath.Join(dir, "vnfm.yaml"), filepath.Join(dir, "ca.pem"), filepath.Join(dir, "audit.json")
 	must(t, os.WriteFile(authority, orchestrator.Authority(), 0o600))
-	must(t, os.WriteFile(settings, fmt.Appendf(nil, "audit: %q\napi_root: https://vnfm.example\ngrant: {operations: [INSTANTIATE, TERMINATE]}\nnfvo: {url: %q, ca: %q, token_url: %q, client_id: %s, client_secret: %s}\n",
+	must(t, os.WriteFile(settings, fmt.Appendf(nil, "audit: %q\napi_root: https://vnfm.example\ngrant: {operations: [INSTANTIATE, OPERATE, TERMINATE]}\nnfvo: {url: %q, ca: %q, token_url: %q, client_id: %s, client_secret: %s}\n",
 		audit, orchestrator.URL(), authority, orchestrator.TokenURL(), nfvotest.ClientID, nfvotest.Secret), 0o600))
 	p := start(t, data, "-config="+settings)
 	o := operating{t, []string{"-config=" + settings, "-sandbox", "-data=" + data}}
