@@ -148,6 +148,27 @@ func TestChangedInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestOtherAnswer: something else than the package arrives once, and the NFVO announces no checksum.
+func TestOtherAnswer(t *testing.T) {
+	t.Parallel()
+	for name, withoutTag := range map[string]bool{"entity tag": false, "no entity tag": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			p := w.put(t, "p", "vnfd")
+			p.Checksum, p.WithoutTag = "", withoutTag
+			w.Put(p)
+			m := w.start(t, nil)
+			w.Then(nil, nil, nfvotest.Status(200, "ETag", `"other"`))
+			if _, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "vnfd"}); err == nil {
+				t.Error("an instance was created from no package")
+			}
+			w.wantFiles(t, 0, 0)
+			m.create(t, "vnfd")
+		})
+	}
+}
+
 // TestLongDownload: a request does not wait for a long download, which continues without it.
 func TestLongDownload(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -310,6 +311,22 @@ func (c *PackageCache) forget(ctx context.Context, id, attempt string) error {
 		}
 		return nil
 	})
+	return err
+}
+
+// forgetUnverified removes content that cannot be opened, if the NFVO has announced no checksum: it may be the page of a proxy, and the NFVO
+// is asked for the content again.
+func (c *PackageCache) forgetUnverified(ctx context.Context, id string, of content) error {
+	if of.Checksum.isSet() || of.Digest != "" || ctx.Err() != nil {
+		return nil
+	}
+	_, err := c.changeKnown(ctx, id, func(p *entry) error {
+		p.Contents = slices.DeleteFunc(p.Contents, func(have content) bool { return have.File == of.File })
+		return nil
+	})
+	if err == nil {
+		c.remove(ctx, of.File)
+	}
 	return err
 }
 

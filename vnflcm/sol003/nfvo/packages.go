@@ -77,8 +77,8 @@ const (
 // openPackages is how many packages stay open, besides those in use.
 const openPackages = 32
 
-// NewPackageCache returns a PackageCache with its files in dir, which is made if it is missing. Give it to vnflcm.New, and call Run. Processes on the same
-// Store share the folder, or have a folder each.
+// NewPackageCache returns a PackageCache with its files in dir, which is made if it is missing. Give it to vnflcm.New, and call Run. Processes
+// on the same Store share the folder.
 func NewPackageCache(client *Client, dir string, o PackageOptions) (*PackageCache, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -209,7 +209,7 @@ func (c *PackageCache) openCurrent(ctx context.Context, id string) (*tosca.Packa
 			continue
 		}
 		if err != nil {
-			return nil, packagefolder.HidePath(err)
+			return nil, errors.Join(packagefolder.HidePath(err), c.forgetUnverified(ctx, id, have))
 		}
 		if err := c.recordDigest(ctx, id, have, pkg); err != nil {
 			pkg.Close()
