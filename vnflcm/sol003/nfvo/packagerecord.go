@@ -100,8 +100,12 @@ func (p *entry) files() (list []string) {
 	return list
 }
 
-// refresh records what the NFVO reports of an enabled package.
+// refresh records what the NFVO reports of an enabled package. It refuses another VNFD: by the VNFD the cache finds the instances that keep a
+// package there.
 func (p *entry) refresh(now packageInfo) error {
+	if p.VnfdID != "" && p.VnfdID != now.VnfdID {
+		return fmt.Errorf("the NFVO answers with another VNFD of package %s than before", p.id)
+	}
 	p.VnfdID, p.State, p.Leaving = now.VnfdID, now.state(), false
 	return nil
 }

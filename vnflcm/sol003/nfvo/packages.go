@@ -170,18 +170,16 @@ func (c *PackageCache) Open(ctx context.Context, tenant, vnfdID, digest string) 
 // the cache, and asks the NFVO only if the file is lost. ErrBusy: the download takes longer than PackageOptions.Wait; the same call succeeds
 // later.
 func (c *PackageCache) OpenID(ctx context.Context, id, digest string) (*tosca.Package, error) {
-	p, err := c.read(ctx, id)
-	isUnknown := errors.Is(err, vnflcm.ErrNotFound)
-	if further, is := c.Further.(vnflcm.RecordedPackages); is && isUnknown {
-		pkg, err := further.OpenID(ctx, id, digest)
-		if digest != "" || !errors.Is(err, vnflcm.ErrNotFound) {
+	if further, is := c.Further.(vnflcm.RecordedPackages); is { // first, because the NFVO chooses the ids of its packages
+		if pkg, err := further.OpenID(ctx, id, digest); !errors.Is(err, vnflcm.ErrNotFound) {
 			return pkg, err
 		}
 	}
+	p, err := c.read(ctx, id)
 	switch {
 	case err == nil && digest != "":
 		return c.openPinned(ctx, p, digest)
-	case err == nil || isUnknown && digest == "": // a package without instances may have left the cache since Current
+	case err == nil || digest == "" && errors.Is(err, vnflcm.ErrNotFound): // it may have left the cache since Current
 		return c.openCurrent(ctx, id)
 	}
 	return nil, err

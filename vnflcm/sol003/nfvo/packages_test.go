@@ -286,54 +286,6 @@ func TestBound(t *testing.T) {
 	must(t, m.Delete(t.Context(), instances[0], ""))
 }
 
-// TestCreations creates instances concurrently while packages leave the cache. No creation may fail, and each has its package.
-func TestCreations(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for i := range 3 {
-		w.put(t, fmt.Sprint("p", i), fmt.Sprint("vnfd", i))
-	}
-	m := w.start(t, func(s *settings) { s.options.MaxUnused = 1 })
-	var creators sync.WaitGroup
-	for i := range 3 {
-		creators.Go(func() {
-			for range 15 {
-				instance, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: fmt.Sprint("vnfd", i)})
-				if err == nil {
-					err = m.Delete(t.Context(), instance.ID, "")
-				}
-				if err != nil {
-					t.Errorf("vnfd%d: %v", i, err)
-				}
-			}
-		})
-	}
-	creators.Wait()
-}
-
-// TestLeftSinceFound opens a package for a new instance that has left the cache since it was found.
-func TestLeftSinceFound(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.put(t, "p", "vnfd")
-	w.put(t, "q", "other")
-	m := w.start(t, func(s *settings) { s.options.MaxUnused, s.options.Further = 1, vnflcm.DirPackages(t.TempDir()) })
-	must(t, m.Delete(t.Context(), m.create(t, "vnfd").ID, ""))
-	id, _, err := m.packages.Current(t.Context(), "", "vnfd")
-	must(t, err)
-	m.create(t, "other")
-	list, err := m.packages.List(t.Context())
-	must(t, err)
-	if len(list) != 1 {
-		t.Fatalf("the package has not left the cache: %+v", list)
-	}
-	pkg, err := m.packages.OpenID(t.Context(), id, "")
-	must(t, err)
-	pkg.Close()
-	_, err = m.packages.OpenID(t.Context(), "unknown", "")
-	wantError(t, "an unknown package", err, vnflcm.ErrNotFound)
-}
-
 // TestOneDownload: callers at the same time, and packages with the same checksum, download their content once.
 func TestOneDownload(t *testing.T) {
 	t.Parallel()
