@@ -15,8 +15,9 @@ type grantOrder struct {
 }
 
 // GrantByHand lets an operation begin that waits for its grant, whichever process works on it: by says who has decided so and why, for the
-// warning in the operation's document and the event GrantPassedOver. The NFVO is not asked again. It returns when the order is stored. It
-// returns ErrState if the operation does not wait for a grant; an operation that the NFVO has rejected does not.
+// warning in the operation's document and the event GrantPassedOver. It returns when the order is stored. A request to the NFVO that is under
+// way then can still grant or reject the operation. It returns ErrState if the operation does not wait for a grant; an operation that the
+// NFVO has rejected does not.
 func (m *Manager) GrantByHand(ctx context.Context, opID, by string) error {
 	if by == "" {
 		return &ParamError{Path: "by", Reason: "is required: who has decided it, and why"}
