@@ -39,6 +39,9 @@ func buildVNFD(docs *documents.Set, types grammar.Types, a *csar.Archive, quirks
 	for _, t := range b.df {
 		v.Flavours = append(v.Flavours, b.flavour(t))
 	}
+	for i, t := range b.df { // after all typed fields, which have the first claim on the budget
+		v.Flavours[i].Topology = b.templates(t)
+	}
 	b.buildPackageChanges(v)
 	v.Entry = b.templates(b.entry)
 	b.checkPackageChanges(v)
@@ -212,6 +215,5 @@ func (b *builder) flavour(t *topology) Flavour {
 	f.buildOperations()
 	f.buildHooks()
 	f.buildPolicies()
-	f.Topology = b.templates(t)
 	return *f.Flavour
 }

@@ -124,6 +124,9 @@ func (r templateReader) properties(given *yamltree.Node, sections []*yamltree.No
 	found := r.mapping(given)
 	seen := map[string]bool{}
 	for _, section := range sections {
+		if !r.topo.spend(section, 1+2*len(section.Fields)) {
+			break
+		}
 		for _, f := range section.Map() {
 			if _, isSet := found[f.Key]; isSet || seen[f.Key] {
 				continue
@@ -198,6 +201,9 @@ func (r templateReader) capabilities(n template) map[string]map[string]any {
 		assigned := n.node.Path("capabilities", f.Key)
 		if properties := assigned.Get("properties"); properties != nil {
 			assigned = properties
+		}
+		if !r.topo.spend(n.node, len(r.lineage(node))) {
+			break
 		}
 		sections := definitions(node, "capabilities", f.Key, "properties")
 		for _, kind := range definitions(node, "capabilities", f.Key, "type") {

@@ -10,7 +10,7 @@ func (v values) triggers(p policy) map[string]Trigger {
 	var found map[string]Trigger
 	add := func(section *yamltree.Node) {
 		for _, f := range section.Named() {
-			if _, known := found[f.Key]; known || !f.Value.Is(yamltree.Mapping) {
+			if _, known := found[f.Key]; known || !f.Value.Is(yamltree.Mapping) || !v.topo.spend(f.Value, 5) {
 				continue
 			}
 			if found == nil {

@@ -120,6 +120,9 @@ func (b *flavourBuilder) target(n template, requirement string) string {
 func (v values) artifacts(n template) map[string]Artifact {
 	var found map[string]Artifact
 	for _, f := range v.topo.inherited(n, "artifacts") {
+		if !v.topo.spend(f.Value, 5) {
+			break
+		}
 		if found == nil {
 			found = map[string]Artifact{}
 		}

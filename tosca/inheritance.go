@@ -16,7 +16,11 @@ func (t *topology) inherited(n template, section string) []yamltree.Field {
 		known[f.Key] = true
 	}
 	for d := t.types.Lookup(grammar.NodeTypes, n.kind); d != nil; d = d.Parent {
-		for _, f := range d.Node.Get(section).Named() {
+		defined := d.Node.Get(section).Named()
+		if !t.spend(n.node, 1+len(defined)) {
+			break
+		}
+		for _, f := range defined {
 			if !known[f.Key] {
 				known[f.Key] = true
 				fields = append(fields, f)
