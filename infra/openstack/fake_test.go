@@ -477,19 +477,20 @@ func (f *fake) nova(r *http.Request, path []string, body map[string]any) (int, a
 	f.each(func(m *member) {
 		switch {
 		case m.server != path[1]:
-		case r.Method == http.MethodPost && (stop || start) && m.off == stop:
+		case r.Method == http.MethodPost && (stop || start) && (m.off == stop || m.off && f.running > 0):
 			status, answer = refusal(http.StatusConflict, "Cannot do that while it is in this vm_state")
 		case r.Method == http.MethodPost:
 			m.off = stop
 			status, answer = http.StatusAccepted, nil
 		default:
-			power := "ACTIVE"
+			power, task := "ACTIVE", ""
 			if m.off && f.running > 0 {
 				f.running--
+				task = "powering-off"
 			} else if m.off {
 				power = "SHUTOFF"
 			}
-			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": power,
+			status, answer = http.StatusOK, map[string]any{"server": map[string]any{"id": m.server, "name": "host-" + m.name, "status": power, "OS-EXT-STS:task_state": task,
 				"OS-EXT-AZ:availability_zone": "nova", "hostId": "hash-of-the-host"}}
 		}
 	})

@@ -45,3 +45,29 @@ func TestOperateFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestStartDuringStop checks that a start waits for the end of a stop that Nova still works on, and then asks for the start.
+func TestStartDuringStop(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, openstack.VimTypeV2)
+	l.must(l.instantiate())
+	l.mu.Lock()
+	l.running = 3
+	l.each(func(m *member) { m.off = true })
+	l.mu.Unlock()
+	m := l.start()
+	opID, err := m.Operate(t.Context(), l.id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted})
+	if err == nil {
+		_, err = m.Wait(t.Context(), opID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.each(func(m *member) {
+		if m.off {
+			t.Errorf("%s is off", m.name)
+		}
+	})
+}

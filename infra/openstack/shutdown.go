@@ -68,34 +68,47 @@ func (d *Driver) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnfl
 
 // startServer returns when Nova reports the server as ACTIVE.
 func (w *work) startServer(ctx context.Context, v vnflcm.VNFC) error {
-	err := servers.Start(ctx, w.clients.Nova, v.ResourceID).ExtractErr()
-	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is on, or about to be
-		return fmt.Errorf("start server %s of %s: %w", v.ResourceID, v, w.clients.Explain(err))
-	}
-	return w.await(ctx, v, "on", func(s *servers.Server) bool { return s.Status == "ACTIVE" })
+	return w.turn(ctx, v, power{"start", "on", func() error { return servers.Start(ctx, w.clients.Nova, v.ResourceID).ExtractErr() },
+		func(s *servers.Server) bool { return s.Status == "ACTIVE" }})
 }
 
 func (w *work) shutDownServer(ctx context.Context, v vnflcm.VNFC) error {
-	err := servers.Stop(ctx, w.clients.Nova, v.ResourceID).ExtractErr()
-	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-		return nil
-	}
-	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) { // 409: it is off, or never ran
-		return fmt.Errorf("shut down server %s of %s: %w", v.ResourceID, v, w.clients.Explain(err))
-	}
-	err = w.await(ctx, v, "off", func(s *servers.Server) bool { return s.Status != "ACTIVE" })
+	err := w.turn(ctx, v, power{"shut down", "off", func() error { return servers.Stop(ctx, w.clients.Nova, v.ResourceID).ExtractErr() },
+		func(s *servers.Server) bool { return s.Status != "ACTIVE" }})
 	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return nil
 	}
 	return err
 }
 
+// power is a change of the power of a server.
+type power struct {
+	verb, state string
+	ask         func() error
+	isReached   func(*servers.Server) bool
+}
+
+// turn asks Nova to turn a server on or off, and returns when the server is in the state. Nova refuses (409) for a server in the state, and
+// while another task changes the server: an earlier process may have asked for the opposite. turn asks again after such a task.
+func (w *work) turn(ctx context.Context, v vnflcm.VNFC, p power) error {
+	ask := func() error {
+		if err := p.ask(); err != nil && !gophercloud.ResponseCodeIs(err, http.StatusConflict) {
+			return fmt.Errorf("%s server %s of %s: %w", p.verb, v.ResourceID, v, w.clients.Explain(err))
+		}
+		return nil
+	}
+	if err := ask(); err != nil {
+		return err
+	}
+	return w.await(ctx, v, p, ask)
+}
+
 // errServer is the failure of Nova to turn a server on or off.
 var errServer = errors.New("its status is ERROR")
 
-// await returns when a server is in a state, or does not exist.
-func (w *work) await(ctx context.Context, v vnflcm.VNFC, state string, is func(*servers.Server) bool) error {
-	wait := retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll, For: "server " + v.ResourceID + " of " + v.Label() + " to be " + state,
+// await returns when no task of Nova changes the server and it is in the state. It asks again for a server in another state.
+func (w *work) await(ctx context.Context, v vnflcm.VNFC, p power, ask func() error) error {
+	wait := retry.Policy{First: w.cfg.Poll, Most: 10 * w.cfg.Poll, For: "server " + v.ResourceID + " of " + v.Label() + " to be " + p.state,
 		If: func(err error) bool {
 			return !gophercloud.ResponseCodeIs(err, http.StatusNotFound) && !errors.Is(err, errServer)
 		}}
@@ -103,12 +116,14 @@ func (w *work) await(ctx context.Context, v vnflcm.VNFC, state string, is func(*
 		s, err := servers.Get(ctx, w.clients.Nova, v.ResourceID).Extract()
 		switch {
 		case err != nil:
-			return fmt.Errorf("server %s of %s is not %s: %w", v.ResourceID, v.Label(), state, w.clients.Explain(err))
-		case is(s):
+			return fmt.Errorf("server %s of %s is not %s: %w", v.ResourceID, v.Label(), p.state, w.clients.Explain(err))
+		case s.TaskState == "" && p.isReached(s):
 			return nil
 		case s.Status == "ERROR":
-			return fmt.Errorf("server %s of %s is not %s: %w: %s", v.ResourceID, v.Label(), state, errServer, s.Fault.Message)
+			return fmt.Errorf("server %s of %s is not %s: %w: %s", v.ResourceID, v.Label(), p.state, errServer, s.Fault.Message)
+		case s.TaskState == "":
+			err = ask()
 		}
-		return fmt.Errorf("server %s of %s is not %s, but %s", v.ResourceID, v.Label(), state, s.Status)
+		return errors.Join(fmt.Errorf("server %s of %s is not %s, but %s", v.ResourceID, v.Label(), p.state, s.Status), err)
 	})
 }
