@@ -15,6 +15,7 @@ var sol001Operations = map[LcmOperation]string{
 	OpHeal:          "heal",
 	OpTerminate:     "terminate",
 	OpChangeExtConn: "change_external_connectivity",
+	OpOperate:       "operate",
 }
 
 // checkDeclared compares additionalParams of the request with the attributes that the VNFD declares for the operation. Attributes that are

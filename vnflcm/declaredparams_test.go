@@ -29,6 +29,7 @@ node_types:
         instantiate: {inputs: {additional_parameters: {type: toy.Instantiate}}}
         heal: {inputs: {additional_parameters: {type: toy.Heal}}}
         terminate: {inputs: {additional_parameters: {type: toy.Heal}}}
+        operate: {inputs: {additional_parameters: {type: toy.Heal}}}
         scale_to_level: {inputs: {additional_parameters: {type: toy.Heal}}}
 `), 1)
 	if bytes.Equal(declared, files[top].Data) {
@@ -70,6 +71,8 @@ func TestDeclaredParams(t *testing.T) {
 	if err != nil && strings.Contains(err.Error(), "site") {
 		t.Errorf("heal: %v", err)
 	}
+	_, err = x.Operate(t.Context(), id, stop)
+	wantText(t, err, "additionalParams.reason: is required by the VNFD")
 	_, err = x.ScaleToLevel(t.Context(), id, vnflcm.ScaleVnfToLevelRequest{InstantiationLevelID: "large"})
 	wantText(t, err, "additionalParams.reason: is required by the VNFD")
 	opID, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: params(t, `{"reason": "a", "all": true}`)})
