@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,11 +39,11 @@ type ServedCertificateReader interface {
 // Certificates reads the certificates of the programs on the machines of an instantiated VNF: of control planes and kubelets, for
 // example. The drivers log in as the request says that the VNF was instantiated with. If some machines do not answer, the error names
 // them, and the list has the certificates of the other machines. CertificateStatus returns later what was read. ErrNotSupported: no driver
-// that the VNFD names is a CertificateReader. ErrState: the VNF is not instantiated.
+// that the VNFD names is a CertificateReader. ErrState: the VNF is not instantiated, or it is stopped.
 func (m *Manager) Certificates(ctx context.Context, instanceID string) ([]Certificate, error) {
 	inst, _, err := m.instance(ctx, instanceID)
 	if err == nil {
-		err = inst.instantiated()
+		err = cmp.Or(inst.instantiated(), inst.started())
 	}
 	if err != nil {
 		return nil, err

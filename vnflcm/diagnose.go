@@ -23,8 +23,8 @@ var errInspectOverdue = fmt.Errorf("no answer within %v", inspectLimit)
 
 // Diagnose compares the record of a VNF instance with what exists: its machines, networks and volumes, what drivers find beyond (Inspector),
 // and its entries in the registry of VIMs. It changes nothing. A peer that does not answer within a minute, and a package or VIM that cannot be
-// found, is a finding and no error. An operation may work on the instance at the same time: then there is a finding of the kind Busy.
-// ErrNotFound: the instance does not exist.
+// found, is a finding and no error. Management drivers are not asked about a VNF that is stopped. An operation may work on the instance at the
+// same time: then there is a finding of the kind Busy. ErrNotFound: the instance does not exist.
 func (m *Manager) Diagnose(ctx context.Context, instanceID string) ([]Finding, error) {
 	inst, _, err := m.instance(ctx, instanceID)
 	if err != nil {
@@ -96,6 +96,9 @@ func (m *Manager) inspect(ctx context.Context, inst *instanceRecord) []Finding {
 		inspections[0].look = driver.Inspect
 	}
 	for _, name := range s.driverNames() {
+		if inst.Stopped {
+			break // management drivers ask machines, which are off
+		}
 		if driver, able := m.cfg.Mgmt[name].(Inspector); able {
 			inspections = append(inspections, inspection{name, driver.Inspect})
 		}

@@ -99,6 +99,11 @@ func TestDiagnose(t *testing.T) {
 			[]string{"differs machine master-0"}},
 		"a node is missing": {func(_ *toys, infra *markingCloud, id string) { delete(infra.nodes[id], "worker-1") },
 			[]string{"missing node worker-1"}},
+		"the VNF is stopped, and its nodes do not answer": {func(x *toys, infra *markingCloud, id string) {
+			delete(infra.nodes[id], "worker-1")
+			opID, err := x.Operate(x.t.Context(), id, stop)
+			x.wait(opID, err, vnflcm.Completed)
+		}, nil},
 		"the VIM does not answer": {func(_ *toys, infra *markingCloud, _ string) { infra.fault = errors.New("no answer for " + secretWord) },
 			[]string{"unknown resources "}},
 		"the VIM is not registered": {func(x *toys, _ *markingCloud, _ string) { must(x.t, x.VIMs().Remove(x.t.Context(), "", "vim1")) },

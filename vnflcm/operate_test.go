@@ -136,6 +136,10 @@ func TestOperateRefusals(t *testing.T) {
 		"networks": func() (string, error) {
 			return x.ChangeExtConn(t.Context(), id, vnflcm.ChangeExtVnfConnectivityRequest{ExtVirtualLinks: link("b", "net-b", "worker_cp")})
 		},
+		"certificates": func() (string, error) {
+			_, err := x.Certificates(t.Context(), id)
+			return "", err
+		},
 		"maintain": func() (string, error) { return x.Maintain(t.Context(), id, renewal(t, "{}")) },
 		"configure": func() (string, error) {
 			return x.Modify(t.Context(), id, vnflcm.VnfInfoModificationRequest{VnfConfigurableProperties: properties}, "")
