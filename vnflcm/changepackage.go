@@ -47,7 +47,6 @@ func (m *Manager) planPackage(ctx context.Context, inst *instanceRecord, rec *op
 	if err != nil {
 		return err
 	}
-	rec.Scalings = scalingList{}
 	rec.Package = &packageChange{To: packageTarget{VnfdID: request.VnfdID, Request: request}}
 	_, faults := request.options()
 	if err := errors.Join(faults, m.choosePackage(ctx, inst, rec), m.checkPackageRequest(ctx, inst, rec)); err != nil {

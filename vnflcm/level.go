@@ -72,32 +72,6 @@ type scaling struct {
 	Replan bool `json:"replan,omitempty"`
 }
 
-// scalingList are the scalings of a SCALE_TO_LEVEL. An empty list that is not nil marks a CHANGE_VNFPKG: it is stored as a text, so that versions
-// of this package without CHANGE_VNFPKG cannot read the record. They would take the operation for a termination.
-type scalingList []scaling
-
-const newerOperation = "package change: only newer versions of vnfkit can run this operation"
-
-// IsZero is for omitzero.
-func (l scalingList) IsZero() bool { return l == nil }
-
-// MarshalJSON implements json.Marshaler.
-func (l scalingList) MarshalJSON() ([]byte, error) {
-	if len(l) == 0 {
-		return json.Marshal(newerOperation)
-	}
-	return json.Marshal([]scaling(l))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *scalingList) UnmarshalJSON(data []byte) error {
-	if string(data) == `"`+newerOperation+`"` {
-		*l = scalingList{}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]scaling)(l))
-}
-
 // The phase that plans a scaling again; the name is stored.
 const scalePlanPhase = "scale_plan"
 

@@ -242,7 +242,7 @@ type operationRecord struct {
 	Phases  []Performed    `json:"phases,omitempty"` // that are done: part of the history
 	Kept    bool           `json:"kept,omitempty"`   // there is a historyRecord
 	// Scalings are what a SCALE_TO_LEVEL does, in this order.
-	Scalings scalingList `json:"scalings,omitzero"`
+	Scalings []scaling `json:"scalings,omitempty"`
 	// Package is set for a CHANGE_VNFPKG.
 	Package *packageChange `json:"package,omitempty"`
 

@@ -162,19 +162,27 @@ func TestOperateRefusals(t *testing.T) {
 	}
 }
 
-// TestOperateOfOlderStores: an earlier version of vnfkit that works on the store would take the operation for a termination.
-func TestOperateOfOlderStores(t *testing.T) {
+// TestOperationsOfOlderStores: an earlier version of vnfkit that works on the store would take these operations for terminations.
+func TestOperationsOfOlderStores(t *testing.T) {
 	t.Parallel()
-	x := newToys(t, nil)
-	id := x.instantiated("plain")
-	must(t, vnflcm.SetFormat(t.Context(), x.Manager, 1, false))
-	if _, err := x.Operate(t.Context(), id, stop); !errors.Is(err, vnflcm.ErrState) {
-		t.Errorf("in format 1: %v", err)
+	for name, begin := range map[string]func(*toys, string) (string, error){
+		"operate":           func(x *toys, id string) (string, error) { return x.Operate(x.t.Context(), id, stop) },
+		"change of package": func(x *toys, id string) (string, error) { return x.ChangeVnfPkg(x.t.Context(), id, toNew(x.t, "{}")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, bothVersions)
+			id := x.instantiated("plain")
+			must(t, vnflcm.SetFormat(t.Context(), x.Manager, 1, false))
+			if _, err := begin(x, id); !errors.Is(err, vnflcm.ErrState) {
+				t.Errorf("in format 1: %v", err)
+			}
+			_, err := x.Migrate(t.Context())
+			must(t, err)
+			opID, err := begin(x, id)
+			x.wait(opID, err, vnflcm.Completed)
+		})
 	}
-	_, err := x.Migrate(t.Context())
-	must(t, err)
-	opID, err := x.Operate(t.Context(), id, stop)
-	x.wait(opID, err, vnflcm.Completed)
 }
 
 // withoutOperate is a driver with the methods of every InfraDriver only.
