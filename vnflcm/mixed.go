@@ -35,7 +35,8 @@ func (m *mixture) hasRelease(vdu string) bool {
 	return slices.ContainsFunc(m.Units, func(u PackageUnit) bool { return u.Kind != UnitVNFC && slices.Contains(u.VDUs, vdu) })
 }
 
-// noteUnits records that units run by one of the two packages of a change from now on. before are the VNFCs before them: others are new.
+// noteUnits records that units run by one of the two packages of a change from now on. before are the VNFCs before them. New VNFCs of other
+// units are pods that were rescheduled.
 func (i *instanceRecord) noteUnits(c *packageChange, units []PackageUnit, vnfdID string, before []VNFC, now []VNFC) {
 	if i.Mixed == nil {
 		i.Mixed = &mixture{To: c.To}
@@ -52,7 +53,8 @@ func (i *instanceRecord) noteUnits(c *packageChange, units []PackageUnit, vnfdID
 	for n := range now {
 		v := &now[n]
 		_, existed := known[v.ID]
-		if !existed || slices.ContainsFunc(units, func(u PackageUnit) bool { return u.has(*v) }) {
+		isNew := !existed && (PackageBatch{Units: units}).adds(*v)
+		if isNew || slices.ContainsFunc(units, func(u PackageUnit) bool { return u.has(*v) }) {
 			if v.VnfdID = ""; isOther {
 				v.VnfdID = vnfdID
 			}
