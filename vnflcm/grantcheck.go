@@ -194,7 +194,8 @@ func (s *session) planAgain(ctx context.Context, rec *operationRecord) error {
 	if changer, able := s.infra.(PackageChanger); able && s.op.Kind == OpChangeVnfPkg {
 		plan, err := s.planPackage(ctx, changer)
 		s.op.PackagePlan = plan
-		return errors.Join(err, s.validate(ctx, s.op))
+		options, _ := rec.Package.To.Request.options() // checked before
+		return errors.Join(err, checkLosses(plan.Losses, options), s.validate(ctx, s.op))
 	}
 	_, err := s.planInfra(ctx, s.op)
 	return errors.Join(err, s.validate(ctx, s.op))
