@@ -2,6 +2,7 @@ package vnflcm_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -34,5 +35,22 @@ func TestLossByGrant(t *testing.T) {
 		if want == vnflcm.RolledBack && !strings.Contains(err.Error(), "must name master: the change ends the volume of master-0") {
 			t.Errorf("error %v", err)
 		}
+	}
+}
+
+// TestSecretsOfMixedVNF: a heal by the second package hides the secrets of the change that led to it.
+func TestSecretsOfMixedVNF(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, bothVersions)
+	id := x.instantiated("plain")
+	x.world.failAt("change_package_after.2:cluster/join/worker-1", errCut)
+	opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, `{"password": "canary-second"}`))
+	x.wait(opID, err, vnflcm.FailedTemp)
+	must(t, x.Fail(t.Context(), opID))
+	x.world.failAt("heal/replace/worker-0", errors.New("the cloud refuses canary-second"))
+	opID, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
+	occ, err := x.wait(opID, err, vnflcm.FailedTemp)
+	if text := occ.Error.Detail + err.Error(); strings.Contains(text, "canary") || !strings.Contains(text, "the cloud refuses") {
+		t.Errorf("error %s", text)
 	}
 }

@@ -22,6 +22,13 @@ func (op *Operation) secrets(publicParams []string, drivers ...any) []string {
 	found := op.Params.secrets(secret, public)
 	found = append(found, op.Initial.AdditionalParams.secrets(secret, public)...) // those that this request replaced
 	vims := append(VimConnections{op.VIM}, op.Initial.VimConnectionInfo...)
+	if op.other != nil { // VNFCs of a mixed VNF are healed by it
+		second := op.other.Initial
+		found = append(found, second.AdditionalParams.secrets(secret, public)...)
+		found = append(found, second.Extensions.secrets(nil, allowed.key(extensionsPath))...)
+		found = append(found, second.VnfConfigurableProperties.secrets(nil, allowed.key(configurablePath))...)
+		vims = append(vims, second.VimConnectionInfo...)
+	}
 	if g := op.Grant; g != nil {
 		found = append(found, g.AdditionalParams.secrets(nil, nil)...)
 		vims = append(vims, g.VimConnectionInfo...)
