@@ -39,6 +39,7 @@ type packageChange struct {
 	// Changes are what the batches do to the VNFCs: as planned, until the resources of the batch have been changed.
 	Changes    []Change `json:"changes,omitempty"`
 	PauseAfter int      `json:"pauseAfter,omitempty"` // number of the batch, 0 for none
+	Paused     bool     `json:"paused,omitempty"`     // from the pause until Retry: the next batch has not begun
 }
 
 // planPackage finds the faults of a change of the package, and records what it does.
@@ -285,6 +286,9 @@ func (c *packageChange) divide(options PackageChangeOptions) {
 		}
 		c.Batches[last].Units = append(c.Batches[last].Units, u)
 		n++
+	}
+	if options.PauseAfter == len(c.Plan.Units) {
+		c.PauseAfter = len(c.Batches)
 	}
 	for i := range c.Batches {
 		c.Batches[i].Of = len(c.Batches)

@@ -54,3 +54,23 @@ func TestSecretsOfMixedVNF(t *testing.T) {
 		t.Errorf("error %s", text)
 	}
 }
+
+// TestPauseBetweenBatches: a pause may follow the last unit, and rolling back from a pause leaves the machines alone that come after it.
+func TestPauseBetweenBatches(t *testing.T) {
+	t.Parallel()
+	for after, touched := range map[string]bool{"2": false, "4": true} {
+		x := newToys(t, bothVersions)
+		id := x.instantiated("plain")
+		opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, `{"max_unavailable": 2, "pause_after": `+after+`}`))
+		_, err = x.wait(opID, err, vnflcm.FailedTemp)
+		wantIs(t, err, vnflcm.ErrPaused)
+		x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
+		got := false
+		for step := range x.world.done {
+			got = got || strings.HasPrefix(step, "change_package_before_rollback.") && strings.HasSuffix(step, ":cluster/leave/master-0")
+		}
+		if got != touched {
+			t.Errorf("pause after %s: rolling back has drained master-0: %t", after, got)
+		}
+	}
+}

@@ -56,6 +56,9 @@ func (m *Manager) Cancel(ctx context.Context, opID string, mode CancelMode) erro
 func (m *Manager) Retry(ctx context.Context, opID string) error {
 	return m.leave(ctx, opID, "retried", func(ctx context.Context, r *run) error {
 		if !r.rec.Undoing {
+			if r.rec.Package != nil {
+				r.rec.Package.Paused = false
+			}
 			return r.enter(ctx, Processing, r.take)
 		}
 		// The result of Plan applies again: some of the added VNFCs no longer exist.

@@ -94,6 +94,9 @@ func (rec *operationRecord) undoPackagePhases() []phase {
 
 // begunBatches counts the batches that have begun to change something.
 func (rec *operationRecord) begunBatches() int {
+	if rec.Package.Paused {
+		return rec.Package.PauseAfter
+	}
 	begun := 0
 	for _, p := range rec.packagePhases() {
 		begun = max(begun, p.batch)
@@ -125,7 +128,7 @@ func (rec *operationRecord) redoBatches() {
 	for i := first; i < len(rec.Package.Batches); i++ {
 		rec.Package.Changes[i] = changeOf(rec.Package.Batches[i].Units, rec.VNFCs)
 	}
-	rec.Done = done
+	rec.Done, rec.Package.Paused = done, false
 }
 
 // changePackage is the method of an optional interface; without it the request was refused.

@@ -140,7 +140,7 @@ func (r *run) runPhase(ctx context.Context, opened openPackages, p phase) error 
 	case p.record:
 		return r.modifyInstance(ctx, p)
 	case p.part == batchPause:
-		r.rec.Done = append(r.rec.Done, p.name) // stored with FAILED_TEMP
+		r.rec.Done, r.rec.Package.Paused = append(r.rec.Done, p.name), true // stored with FAILED_TEMP
 		return errPaused(p.batch)
 	}
 	inst, _, err := r.claim.instance(ctx, r.rec.Occ.VnfInstanceID)
