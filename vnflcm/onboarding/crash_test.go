@@ -154,7 +154,7 @@ func TestCrash(t *testing.T) {
 
 func crash(t *testing.T, content []byte, cut *cutStore) {
 	t.Helper()
-	s := site{t.TempDir(), store.NewMemory(), time.Second}
+	s := site{dir: t.TempDir(), store: store.NewMemory(), ttl: time.Second}
 	first := &crashed{store: cut}
 	first.start(t, s)
 	if err := first.live(content); err == nil && !cut.isCut() {
@@ -218,7 +218,7 @@ func TestStoreFails(t *testing.T) {
 	content := csar(t, "fails", nil)
 	synctest.Test(t, func(t *testing.T) {
 		failing := &failingStore{Store: store.NewMemory()}
-		s := site{t.TempDir(), failing, time.Second}
+		s := site{dir: t.TempDir(), store: failing, ttl: time.Second}
 		p := s.idle(t, nil)
 		id := p.create(t, "north")
 		must(t, p.Upload(t.Context(), "north", id, bytes.NewReader(content), -1))

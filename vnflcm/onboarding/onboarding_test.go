@@ -62,6 +62,7 @@ type site struct {
 	dir   string
 	store store.Store
 	ttl   time.Duration // TTL of leases; 0: the default
+	infra map[string]vnflcm.InfraDriver
 }
 
 // process is a Manager with its Repository.
@@ -92,7 +93,7 @@ func (s site) idle(t *testing.T, change func(*onboarding.Options)) *process {
 	}
 	r, err := onboarding.New(s.dir, o)
 	must(t, err)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: testKey, Packages: r, LeaseTTL: s.ttl})
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: s.store, Key: testKey, Packages: r, LeaseTTL: s.ttl, Infra: s.infra})
 	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -100,7 +100,7 @@ func sharedSite(t *testing.T, dir string) site {
 	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "state.db"))
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
-	return site{filepath.Join(dir, "packages"), db, processTTL}
+	return site{dir: filepath.Join(dir, "packages"), store: db, ttl: processTTL}
 }
 
 // TestProcesses disturbs a process during an upload: kill -9, and SIGSTOP for longer than the TTL. Another process must end the upload.
