@@ -26,7 +26,7 @@ import (
 //
 // Faults are reported before anything is touched, as for Instantiate. Among them are: another provider or product (allow_other_product), a
 // package whose policies do not name the current one (allow_other_source), and data that would end (DataLoss) without the consent of the
-// request. ErrNotSupported: the driver of the VIM is no PackageChanger.
+// request. ErrNotSupported: the driver of the VIM is no PackageChanger. ErrState: the VNF is stopped, or the store has format 1.
 func (m *Manager) ChangeVnfPkg(ctx context.Context, instanceID string, req ChangeCurrentVnfPkgRequest) (string, error) {
 	return m.begin(ctx, instanceID, OpChangeVnfPkg, req, nil)
 }
