@@ -2,10 +2,13 @@ package kubeadm
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/retry"
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/cluster"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -122,12 +125,29 @@ func (h hop) version() kubeversion.Version {
 
 // step returns a task of the hop.
 func (h hop) step(name, why string, limit func(Timeouts) time.Duration, do func(context.Context, *environment, mgmt.Node, hop) error) task {
-	return step(name+"-"+string(h), why, limit, func(ctx context.Context, e *environment, n mgmt.Node) error { return do(ctx, e, n, h) })
+	return step(name+"-"+string(h), why, limit, overRestart(func(ctx context.Context, e *environment, n mgmt.Node) error { return do(ctx, e, n, h) }))
 }
 
 // repeated returns a task of the hop that is no step.
 func (h hop) repeated(name, why string, do func(context.Context, *environment, mgmt.Node, hop) error) task {
-	return repeated(name+"-"+string(h), why, func(ctx context.Context, e *environment, n mgmt.Node) error { return do(ctx, e, n, h) })
+	return repeated(name+"-"+string(h), why, overRestart(func(ctx context.Context, e *environment, n mgmt.Node) error { return do(ctx, e, n, h) }))
+}
+
+// restartLimit bounds the wait for an API server.
+const restartLimit = 2 * time.Minute
+
+// overRestart returns the action that is tried again while no API server answers: the upgrade of the only control-plane node restarts the API
+// server, also some time after a task has done so, or before a resumed operation continues.
+func overRestart(do action) action {
+	return func(ctx context.Context, e *environment, n mgmt.Node) error {
+		away := func(err error) bool { return errors.Is(err, cluster.ErrNoAPI) }
+		err := do(ctx, e, n)
+		if !away(err) || ctx.Err() != nil {
+			return err
+		}
+		p := retry.Policy{First: 200 * time.Millisecond, Most: 2 * time.Second, Within: min(e.config.Timeouts.Ready, restartLimit), If: away, For: "an API server"}
+		return p.Do(ctx, func() error { return do(ctx, e, n) })
+	}
 }
 
 // finishes returns the task for a node on which an earlier task of the hop has begun: a graceful cancel does not stop it.
@@ -152,12 +172,12 @@ func unlessDead(t task) task {
 // Checks of an upgrade. Their names are those of upgrade.pass_over; upgradechecks.go has the code.
 var (
 	restoreLeft     = repeated("manifests", "no kubeadm runs, and static pods whose manifests it has moved away run again", runRestoreLeft)
-	checkPath       = step("check-versions", "an upgrade leads through each minor version, and no kubelet is left too far behind", oneMinute, runCheckPath)
-	checkCluster    = step("check-cluster", "API servers, members of etcd and nodes work before one after the other is stopped", twoMinutes, runCheckCluster)
+	checkPath       = step("check-versions", "an upgrade leads through each minor version, and no kubelet is left too far behind", oneMinute, overRestart(runCheckPath))
+	checkCluster    = step("check-cluster", "API servers, members of etcd and nodes work before one after the other is stopped", twoMinutes, overRestart(runCheckCluster))
 	compareClocks   = step("check-clocks", "certificates and leases need clocks that agree", twoMinutes, runCheckClocks)
 	checkUpgradable = step("check-machine", "the machine can install and run the programs of each version, and has space for a copy of etcd's data", installLimit, runCheckUpgradable)
 	findDead        = repeated("alive", "a worker that is dead when an attempt begins is passed over", runFindDead)
-	countNodes      = repeated("count", "the document of the operation has the number of nodes that are done", runCountNodes)
+	countNodes      = repeated("count", "the document of the operation has the number of nodes that are done", overRestart(runCountNodes))
 	recordPackages  = repeated("keep-packages", "nodes that join or are healed later install packages from the same source", runRecordPackages)
 )
 

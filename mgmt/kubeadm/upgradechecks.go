@@ -107,16 +107,16 @@ func storedVersion(ctx context.Context, e *environment) (kubeversion.Version, er
 
 // runCheckCluster finds what is wrong in the cluster before anything is changed, all at once.
 func runCheckCluster(ctx context.Context, e *environment, _ mgmt.Node) error {
+	nodes, err := e.kube.Nodes(ctx)
+	if err != nil {
+		return err
+	}
 	servers := fanout.Each(ctx, len(e.controlPlane), e.config.Parallel, func(i int) error {
 		if err := cluster.Ready(ctx, e.controlPlane[i]); err != nil {
 			return fmt.Errorf("the API server of %s is not ready: %w", e.controlPlane[i].Label(), err)
 		}
 		return nil
 	})
-	nodes, err := e.kube.Nodes(ctx)
-	if err != nil {
-		return err
-	}
 	var notReady []error
 	for _, n := range nodes {
 		if !n.Ready {
