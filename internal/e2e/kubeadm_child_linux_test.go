@@ -28,6 +28,7 @@ type yardJob struct {
 	Virtual                 netip.Addr
 	Packages                map[string]string // directories, by VNFD id; the sample for all others
 	Patience                time.Duration     // the longest time of a playbook; 0: the constant patience
+	Takeovers               int               // Config.MaxTakeovers
 
 	Maintain    json.RawMessage         `json:",omitempty"`
 	Instantiate json.RawMessage         `json:",omitempty"` // one of these, unless there is something to resume
@@ -151,7 +152,7 @@ func (j yardJob) run(ctx context.Context) (err error) {
 		infra.Shared = map[string]netip.Addr{"vip_CP": j.Virtual}
 	}
 	return resumeOr(ctx, managerConfig(store, infra, pool, func(c *vnflcm.Config) {
-		c.Observe, c.Packages = j.observe, packagesBy(packageDir, j.Packages)
+		c.Observe, c.Packages, c.MaxTakeovers = j.observe, packagesBy(packageDir, j.Packages), j.Takeovers
 		c.Mgmt[kubesprayDriver] = kubesprayIn(pool, cmp.Or(j.Patience, patience), nil)
 	}), j.begin)
 }

@@ -27,7 +27,7 @@ import (
 // continues, and the cluster is in the same state as after an undisturbed upgrade.
 func TestKubeadmUpgradeKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vnfm.db")
-	j := yardJob{Store: file, Socket: filepath.Join(t.TempDir(), "cloud")}
+	j := yardJob{Store: file, Socket: filepath.Join(t.TempDir(), "cloud"), Takeovers: 10} // kubeadm takes longer than several processes live
 	u := newUpgradeYard(t, kube135, func(y *yard) {
 		store, err := sqlite.Open(t.Context(), file)
 		must(t, err)
