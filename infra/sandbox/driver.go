@@ -125,19 +125,6 @@ func (w *World) Scale(ctx context.Context, op *vnflcm.Operation) error {
 	return errors.Join(w.create(ctx, op, op.Change.Added), w.remove(ctx, op, op.Change.Removed))
 }
 
-// Operate implements vnflcm.Operator: a machine that is stopped keeps its disk and its addresses, and its services begin again with it.
-func (w *World) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
-	step, off := "start-vm", op.Operate.ChangeStateTo == vnflcm.VnfStopped
-	if off {
-		step = "stop-vm"
-	}
-	return vnflcm.Each(ctx, 0, vnfcs, func(ctx context.Context, v vnflcm.VNFC) error {
-		return vnflcm.Do(ctx, op, step, v.ID, func(context.Context) error {
-			return w.silence(v.ResourceID, off, func(id string) { w.kube.SetDown(id, off) })
-		})
-	})
-}
-
 // Heal implements vnflcm.InfraDriver: each VNFC gets a new machine under its old name and address.
 func (w *World) Heal(ctx context.Context, op *vnflcm.Operation) error {
 	return vnflcm.Each(ctx, 0, op.Change.Replaced, func(ctx context.Context, v vnflcm.VNFC) error {
