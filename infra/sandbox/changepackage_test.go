@@ -144,7 +144,7 @@ func TestRolledBackPackage(t *testing.T) {
 	t.Parallel()
 	s, id := twoVersions(t, newServers())
 	before := s.machines(id)
-	s.must(s.ChangeVnfPkg(t.Context(), id, request(t, `{"pause_after": 3}`))) // no pause: all have changed
+	s.must(s.ChangeVnfPkg(t.Context(), id, request(t, `{"pause_after": 4}`))) // no pause: there are three
 	s.must(s.ChangeVnfPkg(t.Context(), id, vnflcm.ChangeCurrentVnfPkgRequest{VnfdID: "servers-1"}))
 	first := s.machines(id)
 	opID, err := s.ChangeVnfPkg(t.Context(), id, request(t, `{"pause_after": 2}`))
