@@ -216,6 +216,10 @@ func TestWindowFailures(t *testing.T) {
 		closeManager(t, x.Manager)
 		x.driver.set(func() { x.driver.broken = ids[:2] })
 		time.Sleep(340 * aDay)
+		window := x.cfg.Maintenance
+		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
+		x.run(readDelay) // reads the certificates, so that all instances are due when the window opens
+		x.cfg.Maintenance = window
 		day := func() {
 			x.start()
 			time.Sleep(10 * time.Minute)
@@ -245,7 +249,6 @@ func TestWindowFailures(t *testing.T) {
 				}
 			}
 		})
-		window := x.cfg.Maintenance
 		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
 		x.run(readDelay) // reads the certificates
 		x.cfg.Maintenance = window
