@@ -132,25 +132,6 @@ func TestMigrate(t *testing.T) {
 	must(t, err)
 }
 
-// killed is a store whose process dies before or after a write.
-type killed struct {
-	storetest.Fence
-	left   int // number of writes before the death
-	before bool
-}
-
-func (s *killed) Apply(ctx context.Context, b store.Batch) error {
-	s.left--
-	if s.left == 0 && s.before {
-		s.Cut(true)
-	}
-	err := s.Fence.Apply(ctx, b)
-	if s.left == 0 {
-		s.Cut(true)
-	}
-	return err
-}
-
 // TestMigrateKilled kills the process before and after each write of a migration. The next process continues, with the same result.
 func TestMigrateKilled(t *testing.T) {
 	t.Parallel()
@@ -162,7 +143,8 @@ func TestMigrateKilled(t *testing.T) {
 	for n := 1; n <= writes; n++ {
 		for _, before := range []bool{true, false} {
 			store, keys := frozenStore(t)
-			dying := &killed{Fence: storetest.Fence{Store: store}, left: n, before: before}
+			dying := &storetest.Fence{Store: store}
+			dying.CutAt(n, !before, nil)
 			if _, err := opened(t, dying, keys, nil).Migrate(t.Context()); err == nil && (n < writes || before) {
 				t.Errorf("write %d of %d: the migration has succeeded", n, writes)
 			}

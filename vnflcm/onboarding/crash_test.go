@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,77 +16,31 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
-
-var errCut = errors.New("the process has ended")
-
-// cutStore ends its process at a write: every later call fails.
-type cutStore struct {
-	store.Store
-	at    int  // number of the write; 0: never
-	after bool // the process ends after the write instead of before
-	ended func()
-
-	mu     sync.Mutex
-	writes int
-	cut    bool
-}
-
-func (s *cutStore) Apply(ctx context.Context, b store.Batch) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cut {
-		return errCut
-	}
-	if s.writes++; s.writes != s.at {
-		return s.Store.Apply(ctx, b)
-	}
-	s.cut = true
-	s.ended()
-	if s.after {
-		return errors.Join(errCut, s.Store.Apply(ctx, b))
-	}
-	return errCut
-}
-
-func (s *cutStore) isCut() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut
-}
-
-func (s *cutStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
-	if s.isCut() {
-		return store.Record{}, errCut
-	}
-	return s.Store.Get(ctx, kind, id)
-}
-
-func (s *cutStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
-	if s.isCut() {
-		return nil, errCut
-	}
-	return s.Store.List(ctx, q)
-}
 
 // crashed is a process that ends at a write.
 type crashed struct {
 	*onboarding.Repository
-	store *cutStore
+	store *storetest.Fence
 	ctx   context.Context //nolint:containedctx // of the process
+
+	at      int  // number of the write at which it ends, 0 for none
+	applied bool // it ends after the write instead of before
 }
 
 // start starts the process, which runs until its end.
 func (c *crashed) start(t *testing.T, s site) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	c.store.Store, c.store.ended = s.store, cancel
+	c.store.Store = s.store
+	c.store.CutAt(c.at, c.applied, cancel)
 	c.ctx = ctx
 	t.Cleanup(cancel)
 	r, err := onboarding.New(s.dir, onboarding.Options{MinFree: 1})
 	must(t, err)
 	m, err := vnflcm.New(ctx, vnflcm.Config{Store: c.store, Key: testKey, Packages: r, LeaseTTL: time.Second})
-	if c.store.isCut() {
+	if c.store.IsCut() {
 		return
 	}
 	must(t, err)
@@ -102,7 +55,7 @@ func (c *crashed) start(t *testing.T, s site) {
 // live uploads, disables and deletes a package, until the process ends.
 func (c *crashed) live(content []byte) error {
 	if c.Repository == nil {
-		return errCut
+		return storetest.ErrCut
 	}
 	info, err := c.Create(c.ctx, "north", nil)
 	if err != nil {
@@ -134,10 +87,10 @@ func TestCrash(t *testing.T) {
 	content := csar(t, "crash", nil)
 	total := 0
 	synctest.Test(t, func(t *testing.T) {
-		c := &crashed{store: &cutStore{}}
+		c := &crashed{store: &storetest.Fence{}}
 		c.start(t, site{dir: t.TempDir(), store: store.NewMemory()})
 		must(t, c.live(content))
-		total = c.store.writes
+		total = c.store.Writes()
 	})
 	if total < 10 {
 		t.Fatalf("the life of a package has only %d writes", total)
@@ -146,18 +99,18 @@ func TestCrash(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d, applied %v", at, after), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { crash(t, content, &cutStore{at: at, after: after}) })
+				synctest.Test(t, func(t *testing.T) { crash(t, content, at, after) })
 			})
 		}
 	}
 }
 
-func crash(t *testing.T, content []byte, cut *cutStore) {
+func crash(t *testing.T, content []byte, at int, applied bool) {
 	t.Helper()
 	s := site{dir: t.TempDir(), store: store.NewMemory(), ttl: time.Second}
-	first := &crashed{store: cut}
+	first := &crashed{store: &storetest.Fence{}, at: at, applied: applied}
 	first.start(t, s)
-	if err := first.live(content); err == nil && !cut.isCut() {
+	if err := first.live(content); err == nil && !first.store.IsCut() {
 		t.Fatal("the process did not end")
 	}
 	next := s.start(t, nil)

@@ -17,71 +17,8 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/nfvo"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
+	"github.com/vnfkit/vnfkit/vnflcm/store/storetest"
 )
-
-var errCut = errors.New("the process has ended")
-
-// cutStore ends its process at a write: every later call fails.
-type cutStore struct {
-	store.Store
-	at    int  // number of the write; 0: never
-	after bool // the process ends after the write instead of before
-	ended func()
-
-	mu     sync.Mutex
-	writes int
-	cut    bool
-}
-
-// Apply implements store.Store.
-func (s *cutStore) Apply(ctx context.Context, b store.Batch) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cut {
-		return errCut
-	}
-	if s.at == 0 {
-		return s.Store.Apply(ctx, b)
-	}
-	if s.writes++; s.writes != s.at {
-		return s.Store.Apply(ctx, b)
-	}
-	s.cut = true
-	s.ended()
-	if s.after {
-		return errors.Join(errCut, s.Store.Apply(ctx, b))
-	}
-	return errCut
-}
-
-// begin counts writes from now on.
-func (s *cutStore) begin(at int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = at
-}
-
-func (s *cutStore) isCut() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut
-}
-
-// Get implements store.Store.
-func (s *cutStore) Get(ctx context.Context, kind, id string) (store.Record, error) {
-	if s.isCut() {
-		return store.Record{}, errCut
-	}
-	return s.Store.Get(ctx, kind, id)
-}
-
-// List implements store.Store.
-func (s *cutStore) List(ctx context.Context, q store.Query) ([]store.Record, error) {
-	if s.isCut() {
-		return nil, errCut
-	}
-	return s.Store.List(ctx, q)
-}
 
 // crashTTL is short, because each case waits for the leases of a process that has ended.
 const crashTTL = 500 * time.Millisecond
@@ -99,10 +36,10 @@ func TestCrash(t *testing.T) {
 				whole := w.store
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
-				dying := &cutStore{Store: whole, after: after, ended: cancel}
+				dying := &storetest.Fence{Store: whole}
 				w.store = dying
 				m := w.start(t, func(s *settings) { s.ttl = crashTTL })
-				dying.begin(at)
+				dying.CutAt(at, after, cancel)
 				_, err := m.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "vnfd"})
 				t.Logf("the first process: %v", err)
 
