@@ -99,7 +99,7 @@ func TestUnhealthyBatch(t *testing.T) {
 			}
 			now := x.world.state(id)
 			if now.Defined != toyVNFD {
-				t.Errorf("the definition is that of %q", now.Defined)
+				t.Errorf("the machines are defined by the VNFD %q", now.Defined)
 			}
 			now.Defined = ""
 			if diff := cmp.Diff(before, now); diff != "" {

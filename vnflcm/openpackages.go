@@ -43,7 +43,7 @@ func (m *Manager) openPackages(ctx context.Context, inst *instanceRecord, rec *o
 	return p, err
 }
 
-// second returns the package beside the own one of an instance, nil if there is none.
+// second returns the other package that VNFCs of the instance run by, or will run by; nil if all have the package of the instance.
 func (i *instanceRecord) second(rec *operationRecord) *packageTarget {
 	switch {
 	case rec != nil && rec.Package != nil && rec.Package.To.VnfdID != i.Instance.VnfdID:
@@ -69,8 +69,8 @@ func (s side) version() (*PackageVersion, error) {
 	return &PackageVersion{Package: s.pkg, Flavour: flavour, Initial: s.inst.Initial}, nil
 }
 
-// sides returns the package that an operation works with, and the second one, whose pkg is nil if there is none. A change of the package
-// works with the package that it leads to, and rolling back with the one that it returns to.
+// sides returns the package that an operation works with, and the second package of the instance; without a second package former.pkg is
+// nil. A change of the package works with the package that it leads to; a rollback works with the package that it returns to.
 func (p openPackages) sides(inst *instanceRecord, rec *operationRecord) (acting, former side, err error) {
 	acting = side{p.own, inst}
 	if p.other != nil {

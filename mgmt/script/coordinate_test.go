@@ -61,7 +61,7 @@ sys.exit("the peer is " + given["peer"] if "peer" in given else 0)
 func TestCoordination(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
+		t.Skip("this machine has no python3, which runs the script")
 	}
 	for name, c := range map[string]struct {
 		peer, script string

@@ -41,7 +41,7 @@ type lab struct {
 func newLab(t *testing.T, source string, files map[string]string, config script.Config) *lab {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
+		t.Skip("this machine has no python3, which runs the script")
 	}
 	pkg := map[string]string{scriptFile: source}
 	for name, text := range files {

@@ -64,7 +64,7 @@ func (s Server) Run(ctx context.Context, p Play, observe func(Event)) (*Result, 
 	return nil, s.interrupted(ctx, p, task, err)
 }
 
-// output returns the masking writer for p.Output, nil if there is none.
+// output returns the masking writer for p.Output, or nil without p.Output.
 func (p Play) output(m *mask.Masker) *mask.Writer {
 	if p.Output == nil {
 		return nil

@@ -52,7 +52,7 @@ func orEmpty(doc []byte) []byte {
 	return doc
 }
 
-// memberOf returns the value of a member, nil if there is none. If a name occurs several times the last one counts, as
+// memberOf returns the value of a member, or nil if the object lacks it. If a name occurs several times the last one counts, as
 // in Go programs.
 func memberOf(doc []byte, name string) (value []byte, err error) {
 	list, _, err := members(orEmpty(doc))

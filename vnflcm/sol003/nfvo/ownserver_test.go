@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vnfkit/vnfkit/internal/fleettest"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -78,7 +77,7 @@ func TestOwnServer(t *testing.T) {
 				t.Errorf("the package of the instance is %q, want %q", instance.VnfPkgID, info.ID)
 			}
 			m.run(t, func() (string, error) { return fleettest.Instantiate(t.Context(), m.Manager, instance.ID) })
-			for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // the subscription may begin after a change
+			await(t, "no notification of the disabled package has arrived", func() bool { // the subscription may begin after a change
 				for _, state := range []onboarding.OperationalState{onboarding.Disabled, onboarding.Enabled, onboarding.Disabled} {
 					_, err := repository.Update(t.Context(), "", info.ID, onboarding.Modification{OperationalState: state})
 					if err != nil && !errors.Is(err, vnflcm.ErrConflict) {
@@ -87,13 +86,8 @@ func TestOwnServer(t *testing.T) {
 				}
 				list, err := m.packages.List(t.Context())
 				must(t, err)
-				if len(list) == 1 && list[0].State == nfvo.Disabled {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("no notification has arrived: %+v", list)
-				}
-			}
+				return len(list) == 1 && list[0].State == nfvo.Disabled
+			})
 			_, err = m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "vnfd"})
 			wantError(t, "create", err, vnflcm.ErrNoPackage)
 			m.heal(t, instance.ID)

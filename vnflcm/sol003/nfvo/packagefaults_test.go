@@ -183,12 +183,10 @@ func TestLongDownload(t *testing.T) {
 		t.Errorf("the status is %d", problem.Status)
 	}
 	close(proceed)
-	for deadline := time.Now().Add(patience); ; {
-		if _, err = m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "vnfd"}); err == nil || time.Now().After(deadline) {
-			break
-		}
-	}
-	must(t, err)
+	await(t, "the VNF instance is not created after the download", func() bool {
+		_, err := m.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: "vnfd"})
+		return err == nil
+	})
 	if w.Sent() != 1 {
 		t.Errorf("the content was sent %d times", w.Sent())
 	}
