@@ -13,9 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // The client that the NFVO knows.
@@ -47,8 +44,7 @@ type NFVO struct {
 	issued int
 	grants []*Grant
 
-	definition routers.Router     // of SOL003 v3.3.1; nil without VNFKIT_CORPUS
-	schema     *jsonschema.Schema // of a grant in SOL003 v2.6.1; nil without VNFKIT_CORPUS
+	definitions *corpus // nil without VNFKIT_CORPUS
 }
 
 // Start starts an NFVO, which ends with the test.
@@ -63,7 +59,7 @@ func start(tb testing.TB, config *tls.Config) *NFVO {
 	tb.Helper()
 	n := &NFVO{tb: tb, Decide: GrantAll, mux: http.NewServeMux(), tokens: map[string]int{}}
 	var err error
-	if n.definition, n.schema, err = definitions(); err != nil {
+	if n.definitions, err = read(); err != nil {
 		tb.Fatal(err)
 	}
 	n.mux.HandleFunc("POST /oauth/token", n.issue)

@@ -1,20 +1,13 @@
 package nfvotest
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -26,35 +19,14 @@ type packageCorpus struct {
 
 // readPackages reads the definitions once; nil without VNFKIT_CORPUS.
 var readPackages = sync.OnceValues(func() (*packageCorpus, error) {
-	folder := os.Getenv("VNFKIT_CORPUS")
-	if folder == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(filepath.Join(folder, "sol003/openapi-3.3.1/sol003_package_openapi.json")) //nolint:gosec // test data
-	if err != nil {
+	router, err := readAPI("sol003_package_openapi.json", "/vnfpkgm/v2", correctPackages)
+	if router == nil || err != nil {
 		return nil, err
 	}
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, err
-	}
-	correctPackages(tree)
-	if text, err = json.Marshal(tree); err != nil {
-		return nil, err
-	}
-	definition, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		return nil, err
-	}
-	definition.Servers = openapi3.Servers{{URL: "/vnfpkgm/v2"}}
-	out := &packageCorpus{schemas: map[string]*jsonschema.Schema{}}
-	if out.router, err = gorillamux.NewRouter(definition); err != nil {
-		return nil, err
-	}
-	for name, file := range map[string]string{"vnf_packages": "vnfPkgInfo", "subscriptions": "PkgmSubscription",
+	out := &packageCorpus{router, map[string]*jsonschema.Schema{}}
+	for name, schema := range map[string]string{"vnf_packages": "vnfPkgInfo", "subscriptions": "PkgmSubscription",
 		"VnfPackageOnboardingNotification": "VnfPackageOnboardingNotification", "VnfPackageChangeNotification": "VnfPackageChangeNotification"} {
-		out.schemas[name], err = compile(filepath.Join(folder, "sol003/tst010-2.6.1-schemas/VNFPackageManagement-API/schemas", file+".schema.json"))
-		if err != nil {
+		if out.schemas[name], err = readSchema("VNFPackageManagement-API", schema); err != nil {
 			return nil, err
 		}
 	}
@@ -96,76 +68,17 @@ func (n *NFVO) checkedPackages(handler http.HandlerFunc) http.HandlerFunc {
 	if definitions == nil {
 		return handler
 	}
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		whole := httptest.NewRecorder()
-		handler(whole, r)
-		r.Body = io.NopCloser(bytes.NewReader(body))
+	return recorded(handler, func(r *http.Request, whole *httptest.ResponseRecorder) {
+		isJSON := strings.HasSuffix(whole.Header().Get("Content-Type"), "json")
 		if strings.HasPrefix(r.URL.Path, "/vnfpkgm/v2/") {
-			n.comparePackages(definitions.router, r, whole)
-		} else {
-			n.compareVersion1(definitions, r, whole)
+			n.compareAPI(definitions.router, r, whole, "2.1.0", !isJSON || strings.Contains(r.URL.Path, "/subscriptions"))
+			return
 		}
-		for name, values := range whole.Header() {
-			w.Header()[name] = values
+		schema := definitions.schemas[strings.Split(r.URL.Path, "/")[3]]
+		if whole.Code < http.StatusMultipleChoices && schema != nil && whole.Header().Get("Content-Type") == "application/json" {
+			n.validate(schema, r, whole)
 		}
-		w.WriteHeader(whole.Code)
-		_, _ = w.Write(whole.Body.Bytes())
-	}
-}
-
-func (n *NFVO) comparePackages(definition routers.Router, r *http.Request, whole *httptest.ResponseRecorder) {
-	what := r.Method + " " + r.URL.Path + ": "
-	defined := r.Clone(r.Context())
-	if of, file, is := strings.Cut(defined.URL.Path, "/artifacts/"); is { // the router does not match several segments
-		defined.URL.Path = of + "/artifacts/" + strings.ReplaceAll(file, "/", "-")
-	}
-	route, params, err := definition.FindRoute(defined)
-	if err != nil {
-		n.tb.Error(what, err)
-		return
-	}
-	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route,
-		Options: &openapi3filter.Options{MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}}
-	if err := openapi3filter.ValidateRequest(r.Context(), input); err != nil {
-		n.tb.Error(what, err)
-	}
-	if whole.Code == http.StatusNotModified { // of SOL013 v2.6.1, for every resource
-		return
-	}
-	header := whole.Header().Clone()
-	if whole.Code >= http.StatusBadRequest {
-		header.Set("Content-Type", "application/json") // the definition has no application/problem+json, which SOL013 v2.6.1 6.3 requires
-	}
-	header.Set("Version", "2.1.0")
-	header.Set("WWW-Authenticate", "Bearer")
-	isJSON := strings.HasSuffix(whole.Header().Get("Content-Type"), "json")
-	response := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: whole.Code, Header: header,
-		Body: io.NopCloser(strings.NewReader(whole.Body.String())), Options: &openapi3filter.Options{MultiError: true, ExcludeResponseBody: !isJSON || strings.Contains(r.URL.Path, "/subscriptions")}}
-	if err := openapi3filter.ValidateResponse(r.Context(), response); err != nil {
-		n.tb.Errorf("%s%d: %v", what, whole.Code, err)
-	}
-}
-
-func (n *NFVO) compareVersion1(definitions *packageCorpus, r *http.Request, whole *httptest.ResponseRecorder) {
-	schema := definitions.schemas[strings.Split(r.URL.Path, "/")[3]]
-	if whole.Code >= http.StatusMultipleChoices || schema == nil || whole.Header().Get("Content-Type") != "application/json" {
-		return
-	}
-	var tree any
-	if err := json.Unmarshal(whole.Body.Bytes(), &tree); err != nil {
-		n.tb.Error(err)
-	}
-	list, isList := tree.([]any)
-	if !isList {
-		list = []any{tree}
-	}
-	for _, each := range list {
-		if err := schema.Validate(each); err != nil {
-			n.tb.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
-		}
-	}
+	})
 }
 
 // checkNotification compares a notification with its schema.
