@@ -11,7 +11,7 @@ import (
 )
 
 // TestStopOrder stops a cluster of three control-plane nodes and two workers and starts it again. The workers are stopped first, and started
-// last. All nodes are Ready afterwards.
+// last. All nodes are Ready afterwards. A stopped cluster can be terminated, although its machines do not answer.
 func TestStopOrder(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
@@ -42,4 +42,9 @@ func TestStopOrder(t *testing.T) {
 		t.Errorf("started:\n%s", diff)
 	}
 	l.WantNodes(3, 2, 0)
+
+	opID, err = l.Operate(t.Context(), id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStopped})
+	l.Must(opID, err)
+	opID, err = l.Terminate(t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful})
+	l.Must(opID, err)
 }
