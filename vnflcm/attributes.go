@@ -35,6 +35,9 @@ var dataTypes = map[string]dataType{
 	"vnflcm.OperateVnfRequest":               {strict: true},
 	"vnflcm.ChangeCurrentVnfPkgRequest":      {strict: true, ignored: []string{"selectedDeployableModule", "certificateConfigurationData"}},
 
+	"vnflcm.CreateVnfSnapshotInfoRequest": {ignored: []string{"vnfSnapshot"}},
+	"vnflcm.CreateVnfSnapshotRequest":     {strict: true},
+
 	"vnflcm.ExtVirtualLinkData": {ignored: []string{"extNetAttDefResourceData"}, idle: []string{"vimConnectionId"}}, // a VNF and its networks are on one VIM
 	"vnflcm.ExtManagedVirtualLinkData": {ignored: []string{"vnfLinkPort", "extManagedMultisiteVirtualLinkId", "netAttDefResourceData", "intCp"},
 		idle: []string{"vimConnectionId"}},

@@ -177,7 +177,8 @@ func checkPublicParams(paths []string) error {
 var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 	out := map[LcmOperation]pathSet{}
 	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
-		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}, OpChangeVnfPkg: ChangeCurrentVnfPkgRequest{}} {
+		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}, OpChangeVnfPkg: ChangeCurrentVnfPkgRequest{},
+		OpCreateSnapshot: CreateVnfSnapshotRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
 	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(append(PublicPaths(MaintainVnfRequest{}), "until")...)...)

@@ -27,6 +27,7 @@ const (
 	kindExpiry      = "certificates"
 	kindAutomatic   = "automatic"
 	kindPackageUse  = "package-use"
+	kindSnapshot    = "snapshot"
 )
 
 // contentOf returns a value that the content of records of a kind is read into.
@@ -72,6 +73,8 @@ func contentOf(kind string) any {
 		return new(expiryRecord)
 	case kindPackageUse:
 		return new(packageUse)
+	case kindSnapshot:
+		return new(snapshotRecord)
 	case kindAutomatic:
 		return new(automaticRecord)
 	}

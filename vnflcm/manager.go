@@ -70,6 +70,10 @@ type Config struct {
 	MaxTakeovers int
 	// Maintenance is when certificates are renewed without an order. Default: never.
 	Maintenance MaintenanceWindow
+	// Snapshots keeps the archives of snapshots; see package vnflcm/snapshots. Default: requests for snapshots are refused, and operations
+	// take none.
+	Snapshots      Snapshots
+	SnapshotPolicy SnapshotPolicy
 
 	format int // the newest that this process knows; 0: newestFormat
 }

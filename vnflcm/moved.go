@@ -29,6 +29,8 @@ func (op *Operation) RequestParams() Params {
 		return op.Operate.AdditionalParams
 	case op.ChangeVnfPkg != nil:
 		return op.ChangeVnfPkg.AdditionalParams
+	case op.CreateSnapshot != nil:
+		return op.CreateSnapshot.AdditionalParams
 	case op.Maintain != nil:
 		return op.Maintain.AdditionalParams
 	}

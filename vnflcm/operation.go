@@ -35,6 +35,8 @@ type OperationData struct {
 	Maintain      *MaintainVnfRequest // Kind is OpModifyInfo
 	Operate       *OperateVnfRequest
 	ChangeVnfPkg  *ChangeCurrentVnfPkgRequest
+	// CreateSnapshot has no hooks: the Manager calls the Snapshotter.
+	CreateSnapshot *CreateVnfSnapshotRequest
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest
@@ -106,6 +108,7 @@ type Operation struct {
 	// declaredParams are the attributes of additionalParams that the drivers of the operation declare.
 	declaredParams []string
 	instance       *instanceRecord // nil in hookrun
+	snapshots      keptSnapshots   // without Snapshots in hookrun
 	vims           VIMs
 	intercept      Interceptor
 	observe        func(Event)

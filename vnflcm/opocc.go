@@ -21,6 +21,8 @@ const (
 	OpOperate LcmOperation = "OPERATE"
 	// OpChangeVnfPkg needs a driver that is a PackageChanger.
 	OpChangeVnfPkg LcmOperation = "CHANGE_VNFPKG"
+	// OpCreateSnapshot needs a driver that is a Snapshotter.
+	OpCreateSnapshot LcmOperation = "CREATE_SNAPSHOT"
 )
 
 // OperationState of an operation occurrence (SOL003 v2.6.1 5.6.2.2).

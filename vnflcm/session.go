@@ -34,7 +34,7 @@ func (m *Manager) session(ctx context.Context, opened openPackages, inst *instan
 		},
 		planned: rec.Planned, instance: inst,
 		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
-		intercept: m.cfg.Intercept, observe: m.cfg.Observe,
+		intercept: m.cfg.Intercept, observe: m.cfg.Observe, snapshots: keptSnapshots{m.cfg.Snapshots, m.cfg.SnapshotPolicy},
 	}
 	if err := op.decodeRequest(rec); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *session) connection(ctx context.Context, inst *instanceRecord, named Vi
 // has no kind.
 func (op *Operation) keepsOrEnds() bool {
 	switch op.Kind {
-	case OpHeal, OpTerminate, OpModifyInfo, OpOperate, "":
+	case OpHeal, OpTerminate, OpModifyInfo, OpOperate, OpCreateSnapshot, "":
 		return true
 	case OpScale:
 		return op.Scale != nil && op.Scale.Type == ScaleIn
@@ -200,6 +200,8 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 		err = json.Unmarshal(raw, &op.Operate)
 	case OpChangeVnfPkg:
 		err = json.Unmarshal(raw, &op.ChangeVnfPkg)
+	case OpCreateSnapshot:
+		err = json.Unmarshal(raw, &op.CreateSnapshot)
 	}
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)
