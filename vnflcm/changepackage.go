@@ -153,10 +153,11 @@ func (s *session) planUnits(ctx context.Context, rec *operationRecord) error {
 	}
 	s.op.PackagePlan = plan
 	s.op.Change = changeOf(plan.Units, s.op.VNFCs)
-	faults = append(faults, s.op.checkPlan(s.op.Change), checkLosses(plan.Losses, options), s.validate(ctx, s.op))
-	if plan.Units, err = s.arrange(ctx, plan.Units); err != nil {
-		return errors.Join(append(faults, err)...)
+	faults = append(faults, s.op.checkPlan(s.op.Change), s.validate(ctx, s.op))
+	if plan, err = s.arrange(ctx, plan); err != nil {
+		return errors.Join(append(faults, checkLosses(plan.Losses, options), err)...)
 	}
+	faults = append(faults, checkLosses(plan.Losses, options))
 	rec.Planned = changeOf(plan.Units, s.op.VNFCs) // in the order of the batches
 	rec.Package.Plan, rec.Change = plan, rec.Planned
 	rec.Package.divide(options)
@@ -245,20 +246,22 @@ func checkLosses(losses []DataLoss, options PackageChangeOptions) error {
 	return joinDistinct(faults...)
 }
 
-// arrange returns the units in the order that the management drivers want.
-func (s *session) arrange(ctx context.Context, units []PackageUnit) ([]PackageUnit, error) {
-	before := unitIDs(units)
+// arrange returns the plan with the units in the order of the management drivers, and with the losses that these drivers have found.
+func (s *session) arrange(ctx context.Context, plan PackagePlan) (PackagePlan, error) {
+	before := unitIDs(plan.Units)
 	for _, name := range s.batchers() {
 		driver := s.m.cfg.Mgmt[name].(PackageBatcher) //nolint:forcetypeassert // batchers returns no other drivers
-		err := s.call(ctx, func() (err error) { units, err = driver.ArrangeUnits(ctx, s.op, units); return err })
+		arranged := plan
+		err := s.call(ctx, func() (err error) { arranged, err = driver.ArrangeUnits(ctx, s.op, plan); return err })
 		if err != nil {
-			return nil, err
+			return plan, err
 		}
-		if !slices.Equal(before, unitIDs(units)) {
-			return nil, answerError([]string{fmt.Sprintf("ArrangeUnits of driver %s returned other units than it got", name)})
+		if !slices.Equal(before, unitIDs(arranged.Units)) {
+			return plan, answerError([]string{fmt.Sprintf("ArrangeUnits of driver %s returned other units than it got", name)})
 		}
+		plan = arranged
 	}
-	return units, nil
+	return plan, nil
 }
 
 // unitIDs returns the ids of units in the order of the texts.

@@ -3,6 +3,7 @@ package vnflcm_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,53 @@ func TestLossByGrant(t *testing.T) {
 		_, err = x.wait(opID, err, want)
 		if want == vnflcm.RolledBack && !strings.Contains(err.Error(), "must name master: the change ends the volume of master-0") {
 			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// careful is a management driver that finds data on a machine which ends, and shows its tasks.
+type careful struct{ *cluster }
+
+func (c careful) ArrangeUnits(ctx context.Context, op *vnflcm.Operation, plan vnflcm.PackagePlan) (vnflcm.PackagePlan, error) {
+	plan, err := c.cluster.ArrangeUnits(ctx, op, plan)
+	plan.Losses = append(plan.Losses, vnflcm.DataLoss{Resource: "the local volume of worker-0", Consent: vnflcm.AllowDataLoss, Name: "worker"})
+	return plan, err
+}
+
+func (c careful) Preview(_ context.Context, op *vnflcm.Operation) ([]vnflcm.PlannedTask, error) {
+	if op.Batch == nil {
+		return nil, nil
+	}
+	return []vnflcm.PlannedTask{
+		{Phase: string(vnflcm.BeforeBatchPhase), Name: "drain", On: op.Batch.Units[0].ID},
+		{Phase: string(vnflcm.AfterBatchPhase), Name: "join", On: op.Batch.Units[0].ID},
+		{Phase: string(vnflcm.AfterBatchPhase), Name: "ready", After: []int{1}},
+	}, nil
+}
+
+// TestManagementDriverLoss refuses the end of data that only a management driver can see, and shows the tasks of this driver for each batch.
+func TestManagementDriverLoss(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		bothVersions(cfg)
+		cfg.Mgmt["cluster"] = careful{cfg.Mgmt["cluster"].(*cluster)}
+	})
+	id := x.instantiated("plain")
+	_, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, "{}"))
+	if err == nil || !strings.Contains(err.Error(), "must name worker: the change ends the local volume of worker-0") {
+		t.Fatalf("error %v", err)
+	}
+	preview, err := x.Preview(t.Context(), id, toNew(t, `{"allow_data_loss": ["worker"]}`))
+	must(t, err)
+	if len(preview.Package.Losses) != 1 {
+		t.Errorf("losses %+v", preview.Package.Losses)
+	}
+	for _, want := range []string{"change_package_before.1:cluster drain", "change_package_after.1:cluster join", "change_package_after.2:cluster ready"} {
+		i := slices.IndexFunc(preview.Tasks, func(task vnflcm.PlannedTask) bool { return task.Phase+" "+task.Name == want })
+		if i < 0 {
+			t.Errorf("no task %s in %+v", want, preview.Tasks)
+		} else if strings.HasSuffix(want, "ready") && !slices.Equal(preview.Tasks[i].After, []int{i - 1}) {
+			t.Errorf("task %+v does not follow the one before", preview.Tasks[i])
 		}
 	}
 }

@@ -159,8 +159,8 @@ func (c *cloud) CheckHealth(_ context.Context, op *vnflcm.Operation) error {
 }
 
 // ArrangeUnits implements vnflcm.PackageBatcher: workers come before masters, which change one at a time.
-func (d *cluster) ArrangeUnits(_ context.Context, _ *vnflcm.Operation, units []vnflcm.PackageUnit) ([]vnflcm.PackageUnit, error) {
-	units = slices.Clone(units)
+func (d *cluster) ArrangeUnits(_ context.Context, _ *vnflcm.Operation, plan vnflcm.PackagePlan) (vnflcm.PackagePlan, error) {
+	units := slices.Clone(plan.Units)
 	isMaster := func(u vnflcm.PackageUnit) int {
 		if u.VDUs[0] == "master" {
 			return 1
@@ -171,7 +171,8 @@ func (d *cluster) ArrangeUnits(_ context.Context, _ *vnflcm.Operation, units []v
 	for i := range units {
 		units[i].Alone = isMaster(units[i]) == 1
 	}
-	return units, nil
+	plan.Units = units
+	return plan, nil
 }
 
 // BeforeBatch implements vnflcm.PackageBatcher.

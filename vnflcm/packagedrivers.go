@@ -41,10 +41,10 @@ type PackageChanger interface {
 // PackageBatcher is a MgmtDriver that prepares what it has set up for the change of machines. The Manager calls the drivers that either
 // package names for any hook: packages need no hook for it.
 type PackageBatcher interface {
-	// ArrangeUnits returns the units in the order in which they change, with Alone set for those that change one at a time, such as members
-	// of a quorum. It adds and removes none. It reports every reason for which the change cannot be made. It changes nothing, and is
-	// called before the operation is accepted.
-	ArrangeUnits(ctx context.Context, op *Operation, units []PackageUnit) ([]PackageUnit, error)
+	// ArrangeUnits returns the plan with the units in the order in which they change, with Alone set for those that change one at a time,
+	// such as members of a quorum. It adds and removes no unit. It adds to Losses and Irreversible what the InfraDriver cannot see. It
+	// reports every reason for which the change cannot be made. It changes nothing, and is called before the operation is accepted.
+	ArrangeUnits(ctx context.Context, op *Operation, plan PackagePlan) (PackagePlan, error)
 	// BeforeBatch runs before the machines of op.Batch change: it drains nodes and takes routes away. op.Change has the VNFCs of the batch.
 	// Machines with the method MethodRebuild or MethodReplace lose what is on their disks.
 	BeforeBatch(ctx context.Context, op *Operation) error
@@ -52,6 +52,12 @@ type PackageBatcher interface {
 	// are now. Both methods run rolling back too, and may be called again like a hook: what must not happen twice is a step.
 	AfterBatch(ctx context.Context, op *Operation) error
 }
+
+// Phases of the tasks that a PackageBatcher returns as a Previewer for op.Batch.
+const (
+	BeforeBatchPhase Hook = packageBefore
+	AfterBatchPhase  Hook = packageAfter
+)
 
 // HealthChecker is an InfraDriver or a MgmtDriver that reports whether the VNF works after a batch of a CHANGE_VNFPKG.
 type HealthChecker interface {

@@ -219,7 +219,7 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 		return list, nil
 	}
 	if p.part != noBatchPart {
-		return s.batchTasks(p), nil
+		return s.batchTasks(ctx, p)
 	}
 	name := p.maintainer
 	if name == "" {
@@ -240,7 +240,7 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 func appendTasks(to []PlannedTask, p phase, list []PlannedTask) []PlannedTask {
 	position := map[int]int{}
 	for i, t := range list {
-		if p.infra == nil && p.part == noBatchPart && t.Phase != string(p.hook) {
+		if p.infra == nil && t.Phase != p.previewed() {
 			continue
 		}
 		position[i] = len(to)

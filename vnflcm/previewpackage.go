@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,8 +78,22 @@ func (u PackageUnit) summary() string {
 	return text
 }
 
+// previewed is the phase of the tasks that a Previewer returns for p.
+func (p phase) previewed() string {
+	switch p.part {
+	case beforeBatch:
+		return string(BeforeBatchPhase)
+	case afterBatch:
+		return string(AfterBatchPhase)
+	case batchScripts, batchHealth, batchPause:
+		return p.name
+	case noBatchPart:
+	}
+	return string(p.hook)
+}
+
 // batchTasks are the tasks of a phase around a batch.
-func (s *session) batchTasks(p phase) []PlannedTask {
+func (s *session) batchTasks(ctx context.Context, p phase) ([]PlannedTask, error) {
 	why := ""
 	switch p.part {
 	case batchPause:
@@ -91,15 +106,25 @@ func (s *session) batchTasks(p phase) []PlannedTask {
 		}
 	case beforeBatch, afterBatch:
 		if slices.Contains(s.batchers(), p.maintainer) {
-			why = "the driver " + p.maintainer + " prepares the machines"
-			if p.part == afterBatch {
-				why = "the driver " + p.maintainer + " takes the machines back"
-			}
+			return s.batcherTasks(ctx, p)
 		}
 	case noBatchPart:
 	}
 	if why == "" {
-		return nil
+		return nil, nil
 	}
-	return []PlannedTask{{Phase: p.name, Why: why}}
+	return []PlannedTask{{Phase: p.previewed(), Why: why}}, nil
+}
+
+// batcherTasks are the tasks of a management driver around a batch.
+func (s *session) batcherTasks(ctx context.Context, p phase) (list []PlannedTask, err error) {
+	if driver, tells := s.m.cfg.Mgmt[p.maintainer].(Previewer); tells {
+		err = s.call(ctx, func() (err error) { list, err = driver.Preview(ctx, s.op); return err })
+		return list, err
+	}
+	why := "the driver " + p.maintainer + " prepares the machines"
+	if p.part == afterBatch {
+		why = "the driver " + p.maintainer + " takes the machines back"
+	}
+	return []PlannedTask{{Phase: p.previewed(), Why: why}}, nil
 }
