@@ -14,7 +14,7 @@ import (
 )
 
 // PlanPackage implements vnflcm.PackageChanger. A machine whose image, boot data, volumes or connection points differ is replaced, under its
-// name, its addresses and its volumes; one that differs otherwise changes in place. Volumes and connection points that the new package
+// name, its addresses and its volumes, or rebuilt if only the image differs and Config.Rebuild is set; one that differs otherwise changes in place. Volumes and connection points that the new package
 // lacks, and volumes with another image, are losses.
 func (w *World) PlanPackage(_ context.Context, op *vnflcm.Operation) (plan vnflcm.PackagePlan, err error) {
 	want, err := op.Instances()
@@ -35,7 +35,7 @@ func (w *World) PlanPackage(_ context.Context, op *vnflcm.Operation) (plan vnflc
 		kept := now[surplus:]
 		slices.Reverse(kept)
 		for _, v := range kept {
-			unit, losses := compare(op, v)
+			unit, losses := w.compare(op, v)
 			plan.Losses = append(plan.Losses, losses...)
 			if len(unit.Details) > 0 {
 				plan.Units = append(plan.Units, unit)
@@ -66,7 +66,7 @@ func removal(v vnflcm.VNFC) vnflcm.PackageUnit {
 }
 
 // compare returns what changes of a VNFC, and what it loses.
-func compare(op *vnflcm.Operation, v vnflcm.VNFC) (vnflcm.PackageUnit, []vnflcm.DataLoss) {
+func (w *World) compare(op *vnflcm.Operation, v vnflcm.VNFC) (vnflcm.PackageUnit, []vnflcm.DataLoss) {
 	from := op.VersionOf(v)
 	c := comparison{op: op, from: from.Flavour, vnfc: v, was: from.Flavour.VDU(v.VDU), now: op.Flavour.VDU(successor(op, v))}
 	c.unit = vnflcm.PackageUnit{ID: v.ID, Kind: vnflcm.UnitVNFC, Name: v.Name, VDUs: []string{c.now.ID}, Change: vnflcm.VnfcModified}
@@ -74,7 +74,11 @@ func compare(op *vnflcm.Operation, v vnflcm.VNFC) (vnflcm.PackageUnit, []vnflcm.
 		return c.unit, nil
 	}
 	c.text("vdu", vnflcm.MethodInPlace, c.was.ID, c.now.ID)
-	c.text("image", vnflcm.MethodReplace, imageOf(c.was.Image), imageOf(c.now.Image))
+	byImage := vnflcm.MethodReplace
+	if w.config.Rebuild {
+		byImage = vnflcm.MethodRebuild
+	}
+	c.text("image", byImage, imageOf(c.was.Image), imageOf(c.now.Image))
 	c.text("flavour", vnflcm.MethodInPlace, computeOf(c.was.Compute), computeOf(c.now.Compute))
 	if !reflect.DeepEqual(c.was.BootData, c.now.BootData) {
 		c.note(vnflcm.MethodReplace, vnflcm.UnitDetail{Name: "user_data", Change: vnflcm.VnfcModified})
@@ -97,9 +101,8 @@ type comparison struct {
 // note adds a difference, which needs at least this method.
 func (c *comparison) note(method vnflcm.UnitMethod, d vnflcm.UnitDetail) {
 	c.unit.Details = append(c.unit.Details, d)
-	if c.unit.Method != vnflcm.MethodReplace {
-		c.unit.Method = method
-	}
+	rank := []vnflcm.UnitMethod{vnflcm.MethodNone, vnflcm.MethodInPlace, vnflcm.MethodRebuild, vnflcm.MethodReplace}
+	c.unit.Method = rank[max(slices.Index(rank, method), slices.Index(rank, c.unit.Method))]
 }
 
 func (c *comparison) text(name string, method vnflcm.UnitMethod, from, to string) {
@@ -218,7 +221,7 @@ func (w *World) changeMachines(ctx context.Context, op *vnflcm.Operation) error 
 			if m != nil && isChanged(op, m) {
 				return nil
 			}
-			if u.Method != vnflcm.MethodReplace && m != nil {
+			if u.Method == vnflcm.MethodInPlace && m != nil {
 				w.mu.Lock()
 				m.VDU, m.VNFD = vduOf(op, u), op.Package.VNFD().ID
 				w.mu.Unlock()
@@ -247,6 +250,9 @@ func (w *World) replaceForPackage(op *vnflcm.Operation, u vnflcm.PackageUnit, ol
 	m := designed[0]
 	defer w.release(designed)
 	w.takeAddresses(op, m)
+	if u.Method == vnflcm.MethodRebuild {
+		m.ID = recorded(op, u.ID).ResourceID
+	}
 	if old != nil {
 		w.dropVolumes(old, m)
 		if err := w.drop(old); err != nil {
@@ -256,21 +262,28 @@ func (w *World) replaceForPackage(op *vnflcm.Operation, u vnflcm.PackageUnit, ol
 	return w.add(m)
 }
 
+// recorded returns the VNFC with this id, or an empty one.
+func recorded(op *vnflcm.Operation, id string) (out vnflcm.VNFC) {
+	for _, v := range op.VNFCs {
+		if v.ID == id {
+			out = v
+		}
+	}
+	return out
+}
+
 // takeAddresses gives a machine the recorded addresses of its VNFC.
 func (w *World) takeAddresses(op *vnflcm.Operation, m *machine) {
-	i := slices.IndexFunc(op.VNFCs, func(v vnflcm.VNFC) bool { return v.ID == m.VNFC })
-	if i < 0 {
-		return
-	}
+	was := recorded(op, m.VNFC)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, list := range [][]port{m.CPs, m.Floating} {
 		for n := range list {
-			for _, was := range op.VNFCs[i].CPs {
-				if list[n].CPD == was.CPD || list[n].CPD == op.Successor(tosca.MappedCP, was.CPD) {
+			for _, cp := range was.CPs {
+				if list[n].CPD == cp.CPD || list[n].CPD == op.Successor(tosca.MappedCP, cp.CPD) {
 					delete(w.reserved, list[n].Address)
-					if list[n].Address = was.Floating; list[n].Of == "" {
-						list[n].Address = was.Fixed[0]
+					if list[n].Address = cp.Floating; list[n].Of == "" {
+						list[n].Address = cp.Fixed[0]
 					}
 					w.reserved[list[n].Address] = true // no other machine takes the address meanwhile
 				}

@@ -67,7 +67,12 @@ func newServers(oldnew ...string) fstest.MapFS {
 // twoVersions opens a site with two versions of the servers and an instance of the first.
 func twoVersions(t *testing.T, changed fstest.MapFS) (s *site, id string) {
 	t.Helper()
-	world, err := sandbox.Open(sandbox.Config{})
+	return twoVersionsOn(t, sandbox.Config{}, changed)
+}
+
+func twoVersionsOn(t *testing.T, config sandbox.Config, changed fstest.MapFS) (s *site, id string) {
+	t.Helper()
+	world, err := sandbox.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +141,23 @@ func TestChangePackage(t *testing.T) {
 	}
 	if diff := cmp.Diff(data, kept); diff != "" {
 		t.Errorf("volumes:\n%s", diff)
+	}
+}
+
+// TestRebuild gives machines a new disk and a new host key under their resource ids.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	s, id := twoVersionsOn(t, sandbox.Config{Rebuild: true}, newServers("num_virtual_cpu: 1", "num_virtual_cpu: 2"))
+	before := s.machines(id)
+	s.must(s.ChangeVnfPkg(t.Context(), id, request(t, "{}")))
+	for name, now := range s.machines(id) {
+		was := before[name]
+		if now.Key == was.Key {
+			t.Errorf("%s has the same host key", name)
+		}
+		if now.Key = was.Key; now != was {
+			t.Errorf("before %+v, after %+v", was, now)
+		}
 	}
 }
 

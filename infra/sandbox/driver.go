@@ -273,10 +273,10 @@ func (w *World) remove(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm
 	})
 }
 
-// add gives a machine its identity and starts it.
+// add gives a machine its identity, unless it is rebuilt and has one, and starts it.
 func (w *World) add(m *machine) error {
 	w.mu.Lock()
-	m.ID = uuid.NewString()
+	m.ID = cmp.Or(m.ID, uuid.NewString())
 	w.machines[m.ID] = m // before it runs: its address is taken
 	w.mu.Unlock()
 	if err := w.start(m); err != nil {

@@ -61,6 +61,9 @@ type Config struct {
 	// Missing are packages that no source of packages offers, such as "docker.io", and images that registry.k8s.io does not have, such as
 	// "registry.k8s.io/kube-proxy:v1.36.3".
 	Missing []string
+	// Rebuild lets a machine whose image a change of the package changes keep its resource id, as Nova's rebuild does: its disk and its host
+	// key are new. Default: another machine replaces it.
+	Rebuild bool
 	// Ansible are the Ansible servers that there are beside the machines.
 	Ansible []AnsibleServer
 }

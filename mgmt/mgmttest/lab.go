@@ -27,6 +27,7 @@ type Lab struct {
 	t     testing.TB
 	setup Setup
 	told  told
+	other sync.Map // by VNFD: the folder or file of a package of Onboard
 	leaks sync.Map // machines and programs of arguments with the Canary that are reported
 }
 
@@ -155,8 +156,11 @@ var opened = tosca.NewCache(16)
 type labPackages struct{ lab *Lab }
 
 // Open implements vnflcm.Packages.
-func (p labPackages) Open(ctx context.Context, _, _, digest string) (*tosca.Package, error) {
+func (p labPackages) Open(ctx context.Context, _, vnfdID, digest string) (*tosca.Package, error) {
 	source := tosca.File(p.lab.Package)
+	if other, found := p.lab.other.Load(vnfdID); found {
+		source = tosca.File(other.(string)) //nolint:forcetypeassert // Onboard stores strings
+	}
 	if digest != "" {
 		return opened.OpenPinned(ctx, source, digest)
 	}

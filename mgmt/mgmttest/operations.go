@@ -19,6 +19,15 @@ func (l *Lab) Created() string {
 	return inst.ID
 }
 
+// Onboard makes another package known, a folder or a CSAR file, and returns the id of its VNFD. Instances change to it.
+func (l *Lab) Onboard(pkg string) (vnfdID string) {
+	l.t.Helper()
+	vnfdID, err := opened.VNFDID(l.t.Context(), tosca.File(pkg))
+	check(l.t, err)
+	l.other.Store(vnfdID, pkg)
+	return vnfdID
+}
+
 // Begin makes an instance and begins to instantiate it by a sample request.
 func (l *Lab) Begin(request string, changes ...Change) (id, opID string, err error) {
 	l.t.Helper()
