@@ -84,8 +84,7 @@ func (m *Manager) choosePackage(ctx context.Context, inst *instanceRecord, rec *
 	case inst.Mixed != nil && inst.Mixed.To.VnfdID != to.VnfdID:
 		return vnfdFault(to.VnfdID, "the VNF is mixed: change it to %s or %s first", inst.Mixed.To.VnfdID, inst.Instance.VnfdID)
 	case inst.Mixed != nil:
-		to.VnfPkgID, to.Digest = inst.Mixed.To.VnfPkgID, inst.Mixed.To.Digest
-		return nil
+		return to.proceed(&inst.Mixed.To)
 	}
 	made := instanceRecord{Tenant: inst.Tenant, Instance: VnfInstance{VnfdID: to.VnfdID}}
 	if err := m.assignPackage(ctx, &made); err != nil {
@@ -93,6 +92,13 @@ func (m *Manager) choosePackage(ctx context.Context, inst *instanceRecord, rec *
 	}
 	to.VnfPkgID = made.Instance.VnfPkgID
 	return nil
+}
+
+// proceed takes over what the changed VNFCs of a mixed VNF run by.
+func (t *packageTarget) proceed(before *packageTarget) error {
+	given, err := before.Request.driverParams()
+	t.VnfPkgID, t.Digest, t.Earlier = before.VnfPkgID, before.Digest, append(slices.Clone(before.Earlier), given)
+	return err
 }
 
 // checkPackageRequest finds the faults that need neither a package nor a driver, and records the form of the VIM connection.

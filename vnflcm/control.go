@@ -136,7 +136,10 @@ func (m *Manager) Fail(ctx context.Context, opID string) error {
 		}
 		return r.finish(ctx, Failed, func(i *instanceRecord) {
 			if now != nil {
-				i.Resources, i.Mixed = *now, mixed
+				i.Resources = *now
+			}
+			if mixed != nil {
+				i.Mixed = mixed
 			}
 			switch {
 			case r.rec.Occ.Operation == OpInstantiate:
@@ -155,31 +158,37 @@ func (m *Manager) Fail(ctx context.Context, opID string) error {
 	})
 }
 
-// resourcesLeft asks the VIM which resources a failed operation leaves, and which parts of them run by another package. It returns nil
-// without an answer: Fail must work without a VIM.
+// resourcesLeft asks the VIM which resources a failed operation leaves, and which parts of them run by another package. Without an answer
+// the resources are nil: Fail must work without a VIM.
 func (r *run) resourcesLeft(ctx context.Context) (*Resources, *mixture) {
 	inst, _, err := r.m.instance(ctx, r.rec.Occ.VnfInstanceID)
 	if err != nil || inst.Holder != r.rec.Occ.ID {
 		return nil, nil
 	}
+	now, err := r.readResourcesLeft(ctx, inst)
+	if err != nil {
+		r.m.cfg.Logger.WarnContext(ctx, "the resources that the failed operation leaves cannot be read", "operation", r.rec.Occ.ID, "error", r.mask.applyTo(err))
+		inst.noteUnsure(r.rec.Package, r.rec.unfinishedUnits())
+		return nil, inst.Mixed
+	}
+	return &now, inst.Mixed
+}
+
+// readResourcesLeft asks the VIM, and notes in inst by which package the units of an unfinished batch run.
+func (r *run) readResourcesLeft(ctx context.Context, inst *instanceRecord) (now Resources, err error) {
 	opened, err := r.m.openPackages(ctx, inst, r.rec)
 	if err != nil {
-		return nil, nil
+		return now, err
 	}
 	defer opened.close()
 	s, err := r.m.session(ctx, opened, inst, r.rec, "fail")
 	if err != nil {
-		return nil, nil
+		return now, err
 	}
-	now, err := s.resources(ctx)
-	if err != nil {
-		s.op.Log.WarnContext(ctx, "the resources that the failed operation leaves cannot be read", "error", err)
-		return nil, nil
-	}
-	if r.rec.Package != nil {
+	if now, err = s.resources(ctx); err == nil {
 		r.noteLeftUnits(ctx, s, inst, now.VNFCs)
 	}
-	return &now, inst.Mixed
+	return now, s.masked(err)
 }
 
 // leave takes an operation out of FAILED_TEMP: next enters another state, and if that is an active one the

@@ -12,6 +12,9 @@ import (
 type mixture struct {
 	To    packageTarget `json:"to"`
 	Units []PackageUnit `json:"units,omitempty"`
+	// Unsure are units of which the VIM did not report by which package they run. The record of their VNFCs may be wrong, so that each
+	// change of the package includes them.
+	Unsure []PackageUnit `json:"unsure,omitempty"`
 }
 
 // noteVersions sets the VNFD by which each VNFC runs, "" for that of the instance: the one that is recorded, and for pods of a release,
@@ -38,14 +41,10 @@ func (m *mixture) hasRelease(vdu string) bool {
 // noteUnits records that units run by one of the two packages of a change from now on. before are the VNFCs before them. New VNFCs of other
 // units are pods that were rescheduled.
 func (i *instanceRecord) noteUnits(c *packageChange, units []PackageUnit, vnfdID string, before []VNFC, now []VNFC) {
-	if i.Mixed == nil {
-		i.Mixed = &mixture{To: c.To}
-	} else if c.To.VnfdID != i.Instance.VnfdID {
-		i.Mixed.To = c.To
-	}
+	i.mix(c)
 	isOther, known := vnfdID != i.Instance.VnfdID, byID(before)
 	for _, u := range units {
-		i.Mixed.Units = slices.DeleteFunc(slices.Clone(i.Mixed.Units), func(o PackageUnit) bool { return o.ID == u.ID })
+		i.Mixed.Units, i.Mixed.Unsure = withoutUnit(i.Mixed.Units, u), withoutUnit(i.Mixed.Unsure, u)
 		if isOther && u.Change != VnfcRemoved {
 			i.Mixed.Units = append(i.Mixed.Units, u)
 		}
@@ -62,6 +61,36 @@ func (i *instanceRecord) noteUnits(c *packageChange, units []PackageUnit, vnfdID
 	}
 }
 
+// mix records the second package of a change.
+func (i *instanceRecord) mix(c *packageChange) {
+	if i.Mixed == nil {
+		i.Mixed = &mixture{To: c.To}
+	} else if c.To.VnfdID != i.Instance.VnfdID {
+		i.Mixed.To = c.To
+	}
+}
+
+// noteUnsure records units of which the VIM did not report by which package they run.
+func (i *instanceRecord) noteUnsure(c *packageChange, units []PackageUnit) {
+	if len(units) == 0 {
+		return
+	}
+	i.mix(c)
+	for _, u := range units {
+		i.Mixed.Unsure = append(withoutUnit(i.Mixed.Unsure, u), u)
+	}
+}
+
+// isUnsure reports whether the package by which a VNFC runs is not certain.
+func (m *mixture) isUnsure(v VNFC) bool {
+	return m != nil && slices.ContainsFunc(m.Unsure, func(u PackageUnit) bool { return u.has(v) })
+}
+
+// withoutUnit returns a copy of units without one.
+func withoutUnit(units []PackageUnit, u PackageUnit) []PackageUnit {
+	return slices.DeleteFunc(slices.Clone(units), func(o PackageUnit) bool { return o.ID == u.ID })
+}
+
 // has reports whether a VNFC belongs to the unit.
 func (u PackageUnit) has(v VNFC) bool {
 	return u.ID == v.ID || u.Kind != UnitVNFC && slices.Contains(u.VDUs, v.VDU)
@@ -69,7 +98,8 @@ func (u PackageUnit) has(v VNFC) bool {
 
 // endMixture removes the mixture when every part of the VNF runs by the package of the instance.
 func (i *instanceRecord) endMixture() {
-	if i.Mixed != nil && len(i.Mixed.Units) == 0 && !slices.ContainsFunc(i.Resources.VNFCs, func(v VNFC) bool { return v.VnfdID != "" }) {
+	isOther := func(v VNFC) bool { return v.VnfdID != "" || i.Mixed.isUnsure(v) }
+	if i.Mixed != nil && len(i.Mixed.Units) == 0 && !slices.ContainsFunc(i.Resources.VNFCs, isOther) {
 		i.Mixed = nil
 	}
 }
@@ -123,17 +153,18 @@ func (s *session) unitChanged(ctx context.Context, u PackageUnit) (changed bool,
 
 // noteLeftUnits records which units of the batch that was being changed, or changed back, are changed when the operation is given up.
 func (r *run) noteLeftUnits(ctx context.Context, s *session, inst *instanceRecord, now []VNFC) {
-	number := r.rec.unfinishedBatch()
-	if number == 0 {
+	units := r.rec.unfinishedUnits()
+	if len(units) == 0 {
 		return
 	}
-	s.op.enterBatch(r.rec, number)
-	var changed, unchanged []PackageUnit
-	for _, u := range r.rec.Package.Batches[number-1].Units {
+	s.op.enterBatch(r.rec, r.rec.unfinishedBatch())
+	var changed, unchanged, unsure []PackageUnit
+	for _, u := range units {
 		is, err := s.unitChanged(ctx, u)
 		switch {
 		case err != nil:
-			s.op.Log.WarnContext(ctx, "whether a unit is changed cannot be read: its record stays", "unit", u.ID, "error", err)
+			s.op.Log.WarnContext(ctx, "whether a unit is changed cannot be read: the next change of the package includes it", "unit", u.ID, "error", err)
+			unsure = append(unsure, u)
 		case is:
 			changed = append(changed, u)
 		default:
@@ -143,10 +174,22 @@ func (r *run) noteLeftUnits(ctx context.Context, s *session, inst *instanceRecor
 	known := slices.Concat(inst.Resources.VNFCs, without(now, inst.Resources.VNFCs)) // new VNFCs belong to units by their ids
 	inst.noteUnits(r.rec.Package, changed, s.op.Package.VNFD().ID, known, now)
 	inst.noteUnits(r.rec.Package, unchanged, s.op.Former.Package.VNFD().ID, known, now)
+	inst.noteUnsure(r.rec.Package, unsure)
+}
+
+// unfinishedUnits returns the units of the unfinished batch.
+func (rec *operationRecord) unfinishedUnits() []PackageUnit {
+	if number := rec.unfinishedBatch(); number > 0 {
+		return rec.Package.Batches[number-1].Units
+	}
+	return nil
 }
 
 // unfinishedBatch returns the number of the batch whose resources are being changed, or changed back; 0 for none.
 func (rec *operationRecord) unfinishedBatch() int {
+	if rec.Package == nil || rec.Package.Paused && !rec.Undoing {
+		return 0
+	}
 	phases := rec.packagePhases()
 	if rec.Undoing {
 		phases = rec.undoPackagePhases()

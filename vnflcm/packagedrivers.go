@@ -166,9 +166,10 @@ func (op *Operation) Successor(component tosca.ComponentType, id string) string 
 }
 
 // VersionOf returns the package by which a VNFC runs: op.Package, or the other package of a VNF whose package changes, or is mixed because a
-// change has failed. A driver heals a VNFC by it.
+// change has failed. A driver heals a VNFC by it. In a CHANGE_VNFPKG it returns op.Former for a VNFC of which no record is certain.
 func (op *Operation) VersionOf(v VNFC) PackageVersion {
-	if id := cmp.Or(v.VnfdID, op.ownVNFD); op.other != nil && id == op.other.Package.VNFD().ID {
+	id := cmp.Or(v.VnfdID, op.ownVNFD)
+	if op.other != nil && (id == op.other.Package.VNFD().ID || op.Former != nil && op.instance.Mixed.isUnsure(v)) {
 		return *op.other
 	}
 	return PackageVersion{Package: op.Package, Flavour: op.Flavour, Initial: op.Initial}

@@ -23,6 +23,7 @@ type packageTarget struct {
 	Components successors                 `json:"components,omitempty"`
 	Operation  string                     `json:"operation,omitempty"` // that the policy calls
 	Request    ChangeCurrentVnfPkgRequest `json:"request"`
+	Earlier    []Params                   `json:"earlier,omitempty"` // additionalParams of earlier changes to the package, which were given up
 	VIMForm    vimForm                    `json:"vimForm,omitempty"` // of the first connection, if the request changes it
 	VIMOwner   *string                    `json:"vimOwner,omitempty"`
 }
@@ -50,8 +51,10 @@ func (t *packageTarget) apply(inst *instanceRecord) (*instanceRecord, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.Initial.AdditionalParams, err = inst.Initial.AdditionalParams.Merge(own); err != nil {
-		return nil, err
+	for _, given := range append(slices.Clone(t.Earlier), own) {
+		if out.Initial.AdditionalParams, err = out.Initial.AdditionalParams.Merge(given); err != nil {
+			return nil, err
+		}
 	}
 	return &out, out.modify(t.Request.modification(), t.VIMForm, t.VIMOwner)
 }
