@@ -201,7 +201,28 @@ func (s *session) planPackage(ctx context.Context, changer PackageChanger) (plan
 			plan.Losses = append(plan.Losses, DataLoss{Resource: "the VNFC " + u.label() + " of VDU " + vdu, Consent: AllowDataLoss, Name: vdu})
 		}
 	}
+	plan.Losses = append(plan.Losses, s.op.vanished(plan.Units)...)
 	return plan, nil
+}
+
+// vanished returns the VDUs that have VNFCs and that the new package lacks, other than VNFCs of units that are removed.
+func (op *Operation) vanished(units []PackageUnit) (out []DataLoss) {
+	for _, v := range op.VNFCs {
+		vdu := v.VDU
+		if op.VersionOf(v).Package != op.Package {
+			vdu = op.Successor(tosca.MappedVDU, vdu)
+		}
+		isRemoved := slices.ContainsFunc(units, func(u PackageUnit) bool { return u.Kind == UnitVNFC && u.ID == v.ID && u.Change == VnfcRemoved })
+		if isRemoved || op.Flavour.VDU(vdu) != nil {
+			continue
+		}
+		i := slices.IndexFunc(out, func(l DataLoss) bool { return l.Name == v.VDU })
+		if i < 0 {
+			i, out = len(out), append(out, DataLoss{Resource: "the VDU " + v.VDU, Consent: AllowDataLoss, Name: v.VDU})
+		}
+		out[i].With = append(out[i].With, "the VNFC "+v.Label())
+	}
+	return out
 }
 
 // checkUnits refuses units that cannot be told apart, and changes of VNFCs that do not exist.

@@ -122,3 +122,35 @@ func TestPauseBetweenBatches(t *testing.T) {
 		}
 	}
 }
+
+// forgetful is a driver that plans nothing for the VNFCs of a VDU that vanishes, as one whose releases stay.
+type forgetful struct{ *cloud }
+
+func (f forgetful) PlanPackage(ctx context.Context, op *vnflcm.Operation) (plan vnflcm.PackagePlan, err error) {
+	all, err := f.cloud.PlanPackage(ctx, op)
+	for _, u := range all.Units {
+		if u.Change != vnflcm.VnfcRemoved {
+			plan.Units = append(plan.Units, u)
+		}
+	}
+	return plan, err
+}
+
+// TestVanishedVDU refuses a change to a package that lacks a VDU with VNFCs, also if no unit is for them.
+func TestVanishedVDU(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		changed := newToyFS("    worker:\n", "    other:\n", "[virtual_binding: worker]", "[virtual_binding: other]", "targets: [worker]", "targets: [other]")
+		cfg.Packages = twoPackages(toyFS("cluster", "plain"), changed)
+		cfg.Infra["toy"] = forgetful{cfg.Infra["toy"].(*cloud)}
+	})
+	id := x.instantiated("plain")
+	_, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, "{}"))
+	if err == nil || !strings.Contains(err.Error(), "must name worker: the change ends the VDU worker, with the VNFC worker0, the VNFC worker1") {
+		t.Errorf("error %v", err)
+	}
+	preview, err := x.Preview(t.Context(), id, toNew(t, `{"allow_data_loss": ["worker"]}`))
+	if err != nil || len(preview.Package.Losses) != 1 {
+		t.Errorf("preview %v, %v", preview, err)
+	}
+}
