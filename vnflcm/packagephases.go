@@ -293,16 +293,20 @@ func (s *session) awaitHealth(ctx context.Context) error {
 		return nil
 	}
 	within := options.healthTimeout()
+	var stopped error // by a cancel: the wait is no step, so that a graceful one does not wait for its end
 	wait := retry.Policy{First: time.Second, Most: 10 * time.Second, Within: within, For: "the health of the VNF", Class: retry.NotReady,
-		If: func(err error) bool { return !errors.Is(err, ErrProgramming) }}
+		If: func(err error) bool { return stopped == nil && !errors.Is(err, ErrProgramming) }}
 	err = wait.Do(ctx, func() error {
+		if stopped = s.op.steps.mayBegin(ctx); stopped != nil {
+			return stopped
+		}
 		var unhealthy []error
 		for _, c := range checkers {
 			unhealthy = append(unhealthy, recovered(func() error { return c.CheckHealth(ctx, s.op) }))
 		}
 		return errors.Join(unhealthy...)
 	})
-	if err == nil || context.Cause(ctx) != nil {
+	if err == nil || stopped != nil || context.Cause(ctx) != nil {
 		return err
 	}
 	err = fmt.Errorf("%s: batch %d of %d is not healthy after %s: %w", s.op.phase, s.op.Batch.Number, s.op.Batch.Of, within, err)
