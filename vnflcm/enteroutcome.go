@@ -18,6 +18,9 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	state := r.rec.Occ.OperationState
+	if err == nil && state == Processing && r.rec.Package != nil {
+		err = r.takePackage(ctx)
+	}
 	if err == nil && !errors.Is(cause, ErrLeased) {
 		return r.complete(ctx, state)
 	}
@@ -73,7 +76,7 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 	case OpTerminate:
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
 	case OpChangeVnfPkg:
-		return r.finish(ctx, Completed, r.takePackage)
+		return r.finish(ctx, Completed, func(i *instanceRecord) { *i = *r.changed })
 	case OpModifyInfo:
 		return r.finish(ctx, Completed, func(*instanceRecord) {}) // its phase has changed the instance
 	}

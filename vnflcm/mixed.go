@@ -242,18 +242,22 @@ func (c *packageChange) modifications(was VNFIdentity, inst *instanceRecord) *Mo
 	return out
 }
 
-// takePackage makes the instance what a change of the package has led to.
-func (r *run) takePackage(i *instanceRecord) {
-	to := &r.rec.Package.To
-	changed, err := to.apply(i)
-	if err != nil { // each phase has applied it before
-		return
+// takePackage finds what a change of the package makes of the instance.
+func (r *run) takePackage(ctx context.Context) error {
+	i, _, err := r.claim.instance(ctx, r.rec.Occ.VnfInstanceID)
+	if err != nil {
+		return err
 	}
-	links, managed := r.rec.links(i)
-	*i = *changed
-	i.Links, i.ManagedLinks, i.Levels, i.Mixed = links, managed, r.rec.Levels, nil
-	i.Resources.VNFCs = slices.Clone(i.Resources.VNFCs)
-	for n := range i.Resources.VNFCs {
-		i.Resources.VNFCs[n].VnfdID = ""
+	changed, err := r.rec.Package.To.apply(i)
+	if err != nil {
+		return fmt.Errorf("taking over the package: %w", err)
 	}
+	changed.Links, changed.ManagedLinks = r.rec.links(i)
+	changed.Levels, changed.Mixed = r.rec.Levels, nil
+	changed.Resources.VNFCs = slices.Clone(i.Resources.VNFCs)
+	for n := range changed.Resources.VNFCs {
+		changed.Resources.VNFCs[n].VnfdID = ""
+	}
+	r.changed = changed
+	return nil
 }

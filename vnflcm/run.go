@@ -34,7 +34,8 @@ type run struct {
 	starting bool  // no resource has been changed yet, so a cancel interrupts at once
 	begun    bool  // this process has the claim
 
-	returning bool // the operation has begun to roll back by itself
+	returning bool            // the operation has begun to roll back by itself
+	changed   *instanceRecord // the instance as a CHANGE_VNFPKG that went well leaves it
 
 	suspicion suspicion // until there is progress; guarded by m.mu
 }
