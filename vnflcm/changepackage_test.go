@@ -375,7 +375,7 @@ func TestGrantOfPackageChange(t *testing.T) {
 	opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, "{}"))
 	x.wait(opID, err, vnflcm.Completed)
 	r := asked[len(asked)-1]
-	if r.VnfdID != toyVNFD || r.DstVnfdID != newVNFD || len(r.AddResources) != 1 || len(r.UpdateResources) != 3 {
+	if r.VnfdID != toyVNFD || r.DstVnfdID != newVNFD || len(r.AddResources) != 1 || r.AddResources[0].VnfdID != newVNFD || len(r.UpdateResources) != 3 || r.UpdateResources[0].VnfdID != "" {
 		t.Errorf("request %+v", r)
 	}
 }

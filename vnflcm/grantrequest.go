@@ -12,11 +12,14 @@ import (
 func (s *session) grantRequest(inst *instanceRecord, rec *operationRecord) (out GrantRequest, err error) {
 	out = GrantRequest{VnfInstanceID: inst.Instance.ID, VnfLcmOpOccID: rec.Occ.ID, VnfdID: inst.Instance.VnfdID, FlavourID: inst.Initial.FlavourID,
 		Operation: rec.Occ.Operation, IsAutomaticInvoked: rec.Occ.IsAutomaticInvocation}
-	if rec.Package != nil {
-		out.DstVnfdID = rec.Package.To.VnfdID
-	}
 	connection := inst.vimConnection()
 	out.AddResources, out.UpdateResources, out.RemoveResources = rec.Planned.requested(connection)
+	if rec.Package != nil {
+		out.DstVnfdID = rec.Package.To.VnfdID
+		for i := range out.AddResources { // the other ones have VDUs of the VNFD that the VNF has
+			out.AddResources[i].VnfdID = out.DstVnfdID
+		}
+	}
 	if s.op.Instantiate != nil {
 		out.InstantiationLevelID = s.op.Instantiate.InstantiationLevelID
 	}
