@@ -29,6 +29,12 @@ func requestOf(file string) any {
 		return new(vnflcm.HealVnfRequest)
 	case strings.HasPrefix(name, "terminate"):
 		return new(vnflcm.TerminateVnfRequest)
+	case strings.HasPrefix(name, "changeextvnfconnectivityrequest"):
+		return new(vnflcm.ChangeExtVnfConnectivityRequest)
+	case strings.HasPrefix(name, "change_vnfpkg"):
+		return new(vnflcm.ChangeCurrentVnfPkgRequest)
+	case strings.HasPrefix(name, "operatevnfrequest"):
+		return new(vnflcm.OperateVnfRequest)
 	}
 	return nil
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/vnflcm/outbound"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
+	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 )
 
 // newVNFD is the VNFD of the second version of the toy package.
@@ -106,4 +108,47 @@ func vnfdsOf(a answer) (out []any) {
 		out = append(out, v.(object)["vnfdId"])
 	}
 	return out
+}
+
+// TestNotificationsOfPackageChange compares the notifications of a change that pauses and is retried in both versions. The last one has the
+// modifications of the occurrence, which is valid by ETSI's definition.
+func TestNotificationsOfPackageChange(t *testing.T) {
+	t.Parallel()
+	x := newVNFMWith(t, withNewVersion, sol003.Options{}, func(m *vnflcm.Manager, options *sol003.Options) sol003.Manager {
+		n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
+		send(t, n)
+		options.Subscriptions = n
+		return m
+	})
+	uri := x.running("v2")
+	x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers"}`, vnflcm.Completed)
+	one, two := newSubscriber(t, nil), newSubscriber(t, nil)
+	for kind, s := range map[string]*subscriber{"v1 MODIFY_INFO": one, "v2 CHANGE_VNFPKG": two} {
+		api, operation, _ := strings.Cut(kind, " ")
+		x.subscribe(api, `{"filter":{"vnfInstanceSubscriptionFilter":{"vnfdIds":["`+toyVNFD+`"]},"operationTypes":["`+operation+`"]},"callbackUri":"`+s.URL+`"}`)
+	}
+	paused := x.begin(uri+"/change_vnfpkg", `{"vnfdId":"`+newVNFD+`","additionalParams":{"password":"`+canary+`","pause_after":1}}`, vnflcm.FailedTemp)
+	occurrence := x.http.URL + "/vnflcm/v2/vnf_lcm_op_occs/" + paused.object()["id"].(string)
+	x.send("POST", occurrence+"/retry", "", 202)
+	done := x.await(occurrence, vnflcm.Completed).object()
+
+	states := []string{"STARTING", "PROCESSING", "FAILED_TEMP", "PROCESSING", "COMPLETED"}
+	for kind, s := range map[string]*subscriber{"MODIFY_INFO": one, "CHANGE_VNFPKG": two} {
+		var want []string
+		for _, state := range states {
+			want = append(want, kind+" "+state)
+		}
+		if diff := cmp.Diff(want, s.told(t, len(want))); diff != "" {
+			t.Error(diff)
+		}
+	}
+	info := done["modificationsTriggeredByVnfPkgChange"]
+	last := len(states) - 1
+	if diff := cmp.Diff([]any{info, nil, nil, info}, []any{two.got[last]["modificationsTriggeredByVnfPkgChange"], two.got[last]["changedInfo"],
+		one.got[last]["modificationsTriggeredByVnfPkgChange"], one.got[last]["changedInfo"]}); info == nil || diff != "" {
+		t.Errorf("modifications:\n%s", diff)
+	}
+	if affected, _ := two.got[last]["affectedVnfcs"].(array); len(affected) != 2 || affected[0].(object)["changeType"] != "MODIFIED" {
+		t.Errorf("affected VNFCs %v", affected)
+	}
 }
