@@ -23,8 +23,8 @@
 // It does not know the schemas of custom kinds (their lists are owned as a whole), conversion, the answers of admission
 // webhooks, JSON patches, protobuf, pages of lists, changes of a status by clients, resources that pods ask for,
 // priorities, affinity to other pods, probes and exec, EndpointSlices, CronJobs and autoscalers, load balancers of clouds.
-// Deployments always roll, also those with the strategy Recreate and paused ones; Jobs are not suspended. It sets only
-// the defaults that drivers or its controllers read.
+// Deployments always roll, also those with the strategy Recreate and paused ones. It sets only the defaults that drivers or its controllers
+// read.
 //
 // TestContract in internal/cnftest holds it and a real kube-apiserver to the same answers. Three answers differ from those of a real
 // one, so that a test notices what a driver has forgotten: a ready Node that has pods is not deleted, roles allow either

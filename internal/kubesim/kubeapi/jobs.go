@@ -12,9 +12,12 @@ func jobs(c *Cluster) error {
 		if at(j, "spec", "template", "spec") == nil || at(j, "metadata", "deletionTimestamp") != nil {
 			continue
 		}
-		if hasCondition(j, "Complete") || hasCondition(j, "Failed") {
+		switch {
+		case hasCondition(j, "Complete") || hasCondition(j, "Failed"):
 			err = expire(c, j)
-		} else {
+		case at(j, "spec", "suspend") == true:
+			err = suspend(c, j)
+		default:
 			err = job(c, j)
 		}
 		if err != nil {
@@ -44,6 +47,20 @@ func expire(c *Cluster, j Object) error {
 		}
 	}
 	return c.end(jobKind, clone(j), "Foreground")
+}
+
+// suspend ends the pods of a Job, which begins again when it continues.
+func suspend(c *Cluster, j Object) error {
+	pods, err := c.controlled(podKind, j)
+	if err != nil {
+		return err
+	}
+	for _, p := range active(pods) {
+		if err := c.endPod(clone(p), nil); err != nil {
+			return err
+		}
+	}
+	return c.setStatus(jobKind, j, Object{"conditions": []any{condition(j, "Suspended", "True", "JobSuspended", "Job suspended")}, "ready": 0, "terminating": 0, "uncountedTerminatedPods": Object{}})
 }
 
 func job(c *Cluster, j Object) error {
