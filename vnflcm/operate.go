@@ -41,9 +41,9 @@ type OperateVnfRequest struct {
 // addresses and scale levels stay as they are.
 type Operator interface {
 	// Operate brings these VNFCs into the state op.Operate.ChangeStateTo, and returns when they have it. The Manager calls Operate for one
-	// group of VNFCs after the other, in the order of the management drivers (StopOrderer), or once for all VNFCs. A VNF whose VNFCs
-	// exist only while it is started has none to name: then Operate is called once without VNFCs. Like all of an InfraDriver's
-	// methods it may be called again.
+	// group of VNFCs after the other, in the order of the management drivers (StopOrderer), or once for all VNFCs, also if the VNF has no
+	// VNFCs. Resources returns the VNFCs of a stopped VNF also if they have no machines, so that their ids stay. Like all of an
+	// InfraDriver's methods Operate may be called again.
 	Operate(ctx context.Context, op *Operation, vnfcs []VNFC) error
 }
 

@@ -43,6 +43,7 @@ type lab struct {
 
 	mu       sync.Mutex
 	reported map[string]vnflcm.Resources // by instance
+	ended    map[string]bool             // instances without machines: they are stopped, and World.EndWithStop is set
 }
 
 // state is what a VIM has.
@@ -59,7 +60,7 @@ func open(t testing.TB, s Setup) *lab {
 	}
 	s.patience = cmp.Or(s.patience, time.Minute)
 	s.Request.FlavourID = cmp.Or(s.Request.FlavourID, "simple")
-	l := &lab{t: t, s: s, w: s.Open(t), store: store.NewMemory(), mgmt: map[string]vnflcm.MgmtDriver{}, reported: map[string]vnflcm.Resources{}}
+	l := &lab{t: t, s: s, w: s.Open(t), store: store.NewMemory(), mgmt: map[string]vnflcm.MgmtDriver{}, reported: map[string]vnflcm.Resources{}, ended: map[string]bool{}}
 	l.w.VIM.VimID = cmp.Or(l.w.VIM.VimID, l.w.VIM.VimType)
 	pkg, err := s.Package.Open(t.Context())
 	l.must(err)
@@ -202,11 +203,12 @@ func (l *lab) now(ctx context.Context) (s state) {
 	return s
 }
 
-// note keeps what a driver has reported of an instance.
-func (l *lab) note(instance string, r vnflcm.Resources) {
+// note keeps what a driver has reported of the instance of an operation.
+func (l *lab) note(op *vnflcm.Operation, r vnflcm.Resources) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reported[instance] = r
+	l.reported[op.InstanceID] = r
+	l.ended[op.InstanceID] = l.w.EndWithStop && op.Operate != nil && op.Operate.ChangeStateTo == vnflcm.VnfStopped
 }
 
 // of returns what the driver has last reported of an instance.
@@ -224,7 +226,9 @@ func (l *lab) agree(after string) {
 	l.mu.Lock()
 	for _, id := range slices.Sorted(maps.Keys(l.reported)) {
 		for _, v := range l.reported[id].VNFCs {
-			want = append(want, v.ResourceID)
+			if !l.ended[id] {
+				want = append(want, v.ResourceID)
+			}
 		}
 	}
 	l.mu.Unlock()

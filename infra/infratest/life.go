@@ -41,7 +41,7 @@ func life(t testing.TB, s Setup) {
 // checkKept compares the resources of VNFCs before and after an operation: only those that are healed change.
 func (l *lab) checkKept(o operation, before, after []vnflcm.VNFC) {
 	l.t.Helper()
-	if o.name == "change package" {
+	if o.name == "change package" || o.name == "start" && l.w.EndWithStop {
 		return
 	}
 	for i, was := range before {

@@ -41,6 +41,9 @@ type World struct {
 	Driver func() vnflcm.InfraDriver
 	// Machines returns the resource ids (vnflcm.VNFC.ResourceID) of all machines on the VIM that are ready, without the help of the driver.
 	Machines func(ctx context.Context) ([]string, error)
+	// EndWithStop says that machines exist only while their VNF is started, as pods do. The driver of such a VIM reports the VNFCs of a stopped
+	// VNF as they were.
+	EndWithStop bool
 	// Others returns a line for each other resource, such as networks, ports, volumes, temporary files and machines that the VIM is making.
 	// Default: none.
 	Others func(ctx context.Context) ([]string, error)

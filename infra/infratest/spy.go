@@ -165,7 +165,7 @@ func (s spy) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resour
 			s.l.t.Errorf("%s: the VNFC %.20q... has an ID of %d and a ResourceID of %d bytes: more than %d", op.Kind, v.ID, len(v.ID), len(v.ResourceID), most)
 		}
 	}
-	s.l.note(op.InstanceID, now)
+	s.l.note(op, now)
 	return now, nil
 }
 
