@@ -73,6 +73,12 @@ var scenarios = []scenario{
 	{"terminate manifests", kubernetes.VimTypeV2, plainParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
 	}, false, nil},
+	{"stop charts", kubernetes.VimTypeV1, twoReleases, func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Operate(l.t.Context(), l.id, stopGently)
+	}, false, nil},
+	{"start manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.Operate(l.t.Context(), l.id, startAgain)
+	}, false, stoppedLab},
 	{"scale adopted charts", kubernetes.VimTypeV1, "", scaleWebs, false, adopting("releases of helm, counted by a value")},
 	{"scale adopted manifests", kubernetes.VimTypeV2, "", scaleWebs, false, adopting("manifests of kubectl")},
 	{"heal all of adopted manifests", kubernetes.VimTypeV2, "", func(l *lab, m *vnflcm.Manager) (string, error) {
@@ -107,6 +113,14 @@ func adopting(name string) func(*testing.T) *lab {
 		}
 		return l
 	}
+}
+
+func stoppedLab(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t, kubernetes.VimTypeV2)
+	l.instantiate("simple", plainParams, vnflcm.ScaleInfo{AspectID: "webs", ScaleLevel: 1})
+	l.operate(stopAtOnce)
+	return l
 }
 
 func mciopLab(t *testing.T) *lab {

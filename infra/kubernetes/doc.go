@@ -49,6 +49,8 @@
 // (ErrRefused). Claims, Secrets and everything else stay. Terminating deletes claims only with additionalParams.delete_pvc, and
 // names what is left in a warning of the operation.
 //
+// A stop sets the numbers of pods to 0 and records them; a start restores them (Driver.Operate).
+//
 // # VNFs of another program
 //
 // Manager.Adopt takes over releases and manifests that another program has installed in one namespace (Driver.Adopt). It changes

@@ -37,7 +37,7 @@ func openWorld(t testing.TB) infratest.World {
 	l.createClass()
 	l.create("default", "pods", foreignPod)
 	return infratest.World{
-		VIM:    l.vim(),
+		VIM: l.vim(), EndWithStop: true,
 		Driver: func() vnflcm.InfraDriver { return kubernetes.New(l.config()) },
 		Machines: func(ctx context.Context) (pods []string, err error) {
 			list, err := l.dynamic.Resource(resources["pods"]).List(ctx, metav1.ListOptions{})

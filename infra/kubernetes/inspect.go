@@ -37,7 +37,7 @@ func (d *Driver) Inspect(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Fi
 	}
 	now, err3 := w.resources(ctx, refs)
 	if err3 == nil {
-		out = append(out, podFindings(op.VNFCs, now.VNFCs)...)
+		out = append(out, podFindings(expectedPods(op), now.VNFCs)...)
 	}
 	return out, errors.Join(err1, err2, err3)
 }
@@ -64,6 +64,14 @@ func (w *work) inspectReleases(ctx context.Context) (out []vnflcm.Finding, err e
 		out = append(out, found)
 	}
 	return out, errors.Join(errs...)
+}
+
+// expectedPods returns the VNFCs of the record that have pods: none of a stopped VNF.
+func expectedPods(op *vnflcm.Operation) []vnflcm.VNFC {
+	if info := op.Instance().InstantiatedVnfInfo; info != nil && info.VnfState == vnflcm.VnfStopped {
+		return nil
+	}
+	return op.VNFCs
 }
 
 // podFindings compares the numbers of pods by VDU.

@@ -278,6 +278,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"storageclasses":           {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "namespaces": {Version: "v1", Resource: "namespaces"},
 	"persistentvolumes": {Version: "v1", Resource: "persistentvolumes"},
 	"resourcequotas":    {Version: "v1", Resource: "resourcequotas"}, "replicasets": {Group: "apps", Version: "v1", Resource: "replicasets"},
+	"jobs": {Group: "batch", Version: "v1", Resource: "jobs"}, "cronjobs": {Group: "batch", Version: "v1", Resource: "cronjobs"},
 }
 
 // objects lists what is in a namespace, as resource/name, without what Kubernetes puts there itself.

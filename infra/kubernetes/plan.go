@@ -32,6 +32,8 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 		}
 	case vnflcm.OpScale:
 		err = w.checkScale(ctx)
+	case vnflcm.OpOperate:
+		err = w.checkStop(ctx)
 	}
 	return change, err
 }
@@ -140,6 +142,8 @@ func plannedChange(op *vnflcm.Operation) (vnflcm.Change, error) {
 		return vnflcm.Change{Replaced: op.HealTargets()}, nil
 	case vnflcm.OpTerminate:
 		return vnflcm.Change{Removed: op.VNFCs}, nil
+	case vnflcm.OpOperate:
+		return vnflcm.Change{}, nil
 	}
 	want, err := op.Instances()
 	if err != nil {

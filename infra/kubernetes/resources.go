@@ -26,7 +26,8 @@ type shownRelease struct {
 	Version  string `json:"version"`
 }
 
-// Resources implements vnflcm.InfraDriver: the VNFCs are the pods, the metadata name the objects and the releases.
+// Resources implements vnflcm.InfraDriver: the VNFCs are the pods, the metadata name the objects and the releases. The VNFCs of a stopped VNF
+// are those of the pods that it had.
 // NodePorts are the node ports of the Services of the manifests and charts, by namespace, service, name of the port,
 // and number.
 func (d *Driver) Resources(ctx context.Context, op *vnflcm.Operation) (vnflcm.Resources, error) {
@@ -58,7 +59,7 @@ func (w *work) resources(ctx context.Context, refs []objects.Ref) (vnflcm.Resour
 	if err != nil {
 		return vnflcm.Resources{}, err
 	}
-	out := vnflcm.Resources{VNFCs: vnfcs, NodePorts: ports, Metadata: map[string]string{metaNamespace: w.design.namespace}}
+	out := vnflcm.Resources{VNFCs: w.withStopped(vnfcs), NodePorts: ports, Metadata: map[string]string{metaNamespace: w.design.namespace}}
 	err = errors.Join(w.showReleases(ctx, out.Metadata), show(out.Metadata, metaResources, refs))
 	return out, err
 }

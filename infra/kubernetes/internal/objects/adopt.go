@@ -82,7 +82,7 @@ func ManagersOf(objs []*Object) (refs []Ref) {
 	return refs
 }
 
-// Suspended reports whether an object of Flux does nothing because its user has suspended it.
+// Suspended reports whether an object does nothing because spec.suspend is true: a Job, a CronJob, or an object of Flux.
 func Suspended(manager *Object) bool {
 	spec, _ := manager.Object["spec"].(map[string]any)
 	return spec["suspend"] == true
