@@ -7,7 +7,8 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
 
-// PodsRunTwice lists the pods of StatefulSets of which two copies have run at the same time: two writers on one volume.
+// PodsRunTwice lists the pods of StatefulSets of which two copies have run at the same time: two writers on one volume. Beside them it lists
+// members of etcd that ran with other data when etcd was restored.
 // A copy continues to run if its Pod or its Node was deleted while the kubelet cannot be reached.
 func (w *World) PodsRunTwice() []string {
 	w.mu.Lock()
@@ -36,10 +37,10 @@ func (s site) RunPod(n *kubeapi.Node, name, uid string) {
 	m.Pods[name] = uid
 }
 
-// EndPods ends pods that kubelets run and the API no longer has, on machines whose kubelet reaches the API.
+// EndPods ends pods that kubelets run and the API no longer has, on machines whose kubelet reaches the API and has seen its changes.
 func (s site) EndPods(uid func(name string) string) {
 	for _, m := range s.w.state.Machines {
-		if m.Cluster != s.c.ID || !s.w.reports(s.c, m) {
+		if m.Cluster != s.c.ID || m.Blind || !s.w.reports(s.c, m) {
 			continue
 		}
 		for name, running := range m.Pods {

@@ -26,6 +26,10 @@
 // prepared or not reset, two control-plane joins at once, a lost etcd quorum or an unknown flag fail here as
 // they fail on real machines.
 //
+// etcd can be restored on the machines of its members, by etcdutl from its image. The first member that starts with restored data makes these the
+// data of the cluster. Members with the data from before do not run then, and kubelets end no pods until they are restarted. A machine with a member
+// that is not restored must be off by then (PodsRunTwice).
+//
 // A World holds all machines and clusters; it can be saved as JSON and restored. What a command changes on
 // its machine is in the machine's files; state that is in no file (tokens, nodes, etcd members) is in
 // the World.

@@ -13,11 +13,17 @@ import (
 // alive reports whether a member runs, as a static pod with the kubelet of its machine, and the other members accept its certificate.
 func (w *World) alive(c *cluster, e etcd.Member) bool {
 	m := w.state.Machines[e.Machine]
-	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != "" && w.hasStatic(m, "etcd") && (len(c.Etcd.Members) == 1 || w.inTime(m, peerCert))
+	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != "" && w.hasStatic(m, "etcd") && w.hasData(c, m) && (len(c.Etcd.Members) == 1 || w.inTime(m, peerCert))
+}
+
+// hasData reports whether the data directory of a machine is of the cluster as it is now, and not of the time before a restore.
+func (w *World) hasData(c *cluster, m *machine) bool {
+	return c.Etcd.Token == "" || w.files[m.ID] == nil || etcd.TokenIn(w.files[m.ID](), kubeadm.EtcdData) == c.Etcd.Token
 }
 
 // members returns which members run. It notes their versions, which are those of their static pods.
 func (w *World) members(c *cluster) etcd.Running {
+	w.enterRestored(c)
 	for i, e := range c.Etcd.Members {
 		m := w.state.Machines[e.Machine]
 		if m == nil || w.files[e.Machine] == nil {

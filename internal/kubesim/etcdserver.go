@@ -69,7 +69,7 @@ func (w *World) askEtcd(id, method string, message []byte) (answer []byte, err e
 			return
 		}
 		c := w.state.Clusters[m.Cluster]
-		answer, err = c.Etcd.Answer(c.ID, id, method, message, w.members(c))
+		answer, err = c.Etcd.Answer(c.ID, id, method, message, w.members(c), etcd.Data{Revision: c.Revision, Content: c.Backup})
 	})
 	return answer, err
 }

@@ -127,7 +127,7 @@ func (c *call) startKubelet(m *machine) error {
 			return err
 		}
 	}
-	m.Kubelet = m.Packages["kubelet"]
+	m.Kubelet, m.Blind = m.Packages["kubelet"], false
 	flags, _ := afero.ReadFile(c.FS, kubeadm.KubeletFlags)
 	m.Services["kubelet"] = kubeadm.CheckFlags(string(flags), m.Kubelet) == nil // systemd starts it, and it ends
 	return nil

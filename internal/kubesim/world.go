@@ -101,8 +101,10 @@ type machine struct {
 	Address     netip.Addr        `json:"address"`
 	Others      []netip.Addr      `json:"others,omitempty"` // in other networks
 	Hostname    string            `json:"hostname"`
-	Down        bool              `json:"down,omitempty"` // it does not answer: it is off, or cut off from the network
-	Pods        map[string]string `json:"pods,omitempty"` // of StatefulSets that run on it: uids by namespace/name
+	Down        bool              `json:"down,omitempty"`  // it does not answer: it is off, or cut off from the network
+	Off         bool              `json:"off,omitempty"`   // it is off
+	Blind       bool              `json:"blind,omitempty"` // its kubelet runs since before etcd was restored, and misses changes
+	Pods        map[string]string `json:"pods,omitempty"`  // of StatefulSets that run on it: uids by namespace/name
 	SwapOff     bool              `json:"swapOff,omitempty"`
 	Forward     bool              `json:"forward,omitempty"` // net.ipv4.ip_forward
 	Packages    map[string]string `json:"packages"`
@@ -158,7 +160,7 @@ func (w *World) Remove(id string) {
 func (w *World) SetDown(id string, down bool) {
 	w.change(func() {
 		if m := w.state.Machines[id]; m != nil {
-			m.Down, m.Pods = down, nil
+			m.Down, m.Off, m.Blind, m.Pods = down, down, false, nil
 			w.daemonChanged(m)
 		}
 	})

@@ -6,5 +6,5 @@
 //
 // It does not know keys and values: those of a cluster are in kubeapi. The services are written out on the HTTP/2 server of the
 // standard library: gRPC's would triple what the sandbox links. Names and numbers of fields are those of etcd's
-// api/etcdserverpb/rpc.proto. TestEtcdContract in package kubesim holds it and a real etcd to the same answers.
+// api/etcdserverpb/rpc.proto. Restore is "etcdutl snapshot restore". TestEtcdContract in package kubesim holds it and a real etcd to the same answers.
 package etcd

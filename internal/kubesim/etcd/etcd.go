@@ -18,6 +18,8 @@ type Cluster struct {
 	Members []Member `json:"members"`
 	Leader  uint64   `json:"leader"`
 	Term    uint64   `json:"term"`
+	Token   string   `json:"token,omitempty"` // of the restore that has made the members; none of those of kubeadm
+	Past    []string `json:"past,omitempty"`  // tokens before
 }
 
 // Member is a member. It outlives its machine: only the API takes it out.
@@ -33,8 +35,10 @@ type Member struct {
 func newID() uint64 {
 	var id [8]byte
 	_, _ = rand.Read(id[:])
-	return binary.BigEndian.Uint64(id[:])
+	return number64(id[:])
 }
+
+func number64(bytes []byte) uint64 { return binary.BigEndian.Uint64(bytes) }
 
 // New returns an etcd of one member, which runs on a machine.
 func New(machine, name string, address netip.Addr, now time.Time) (Cluster, error) {

@@ -57,8 +57,14 @@ func readMessage(body io.Reader) ([]byte, error) {
 	return message, err
 }
 
+// Data is what the members have.
+type Data struct {
+	Revision int
+	Content  func() ([]byte, error) // of a snapshot
+}
+
 // Answer answers a call to the member of a machine.
-func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs Running) ([]byte, error) {
+func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs Running, data Data) ([]byte, error) {
 	argument, err := firstNumber(message)
 	if err != nil {
 		return nil, err
@@ -68,11 +74,12 @@ func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs
 	case self == nil || !runs(*self):
 		return nil, ErrTimeout
 	case method == "/etcdserverpb.Maintenance/Status":
-		return e.status(clusterID, *self, runs), nil
+		return e.status(clusterID, *self, runs, data.Revision), nil
 	case self.Learner:
 		return nil, errLearner
 	case method == "/etcdserverpb.Maintenance/Snapshot":
-		return snapshot(), nil
+		content, err := data.Content()
+		return snapshot(content), err
 	case method == "/etcdserverpb.Cluster/MemberList":
 		if linearizable := argument != 0; linearizable && !e.Quorate(runs) {
 			return nil, ErrTimeout
@@ -134,9 +141,10 @@ func (e *Cluster) header(clusterID string, self Member) string {
 }
 
 // status is StatusResponse.
-func (e *Cluster) status(clusterID string, self Member, runs Running) []byte {
-	leader := e.Elect(runs) // may raise the term
-	out := textField(textField(nil, 1, e.header(clusterID, self)), 2, self.Version)
+func (e *Cluster) status(clusterID string, self Member, runs Running, revision int) []byte {
+	leader := e.Elect(runs)                                                                  // may raise the term
+	header := string(number([]byte(e.header(clusterID, self)), 3, uint64(max(0, revision)))) //nolint:gosec // not negative
+	out := textField(textField(nil, 1, header), 2, self.Version)
 	out = number(number(out, 4, leader), 6, e.Term)
 	if leader == 0 {
 		out = textField(out, 8, "etcdserver: no leader")
@@ -159,9 +167,12 @@ func (e *Cluster) members(clusterID string, self Member) []byte {
 	return out
 }
 
+// snapshotHead begins the data of a snapshot.
+const snapshotHead = "the data of etcd\n"
+
 // snapshot is the only SnapshotResponse of a call: data, and their checksum.
-func snapshot() []byte {
-	data := []byte("the data of etcd")
-	sum := sha256.Sum256(data)
-	return textField(nil, 3, string(data)+string(sum[:]))
+func snapshot(content []byte) []byte {
+	data := snapshotHead + string(content)
+	sum := sha256.Sum256([]byte(data))
+	return textField(nil, 3, data+string(sum[:]))
 }

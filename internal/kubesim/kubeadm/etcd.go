@@ -61,10 +61,15 @@ func (c *call) addLearner(o *kubeadmconf.JoinOptions) error {
 	})
 }
 
-// etcdData is where etcd keeps its data on the machine of a member. etcd makes it when the kubelet starts etcd.
-const etcdData = "/var/lib/etcd/member"
+// EtcdData is the data directory of etcd on the machine of a member.
+const EtcdData = "/var/lib/etcd"
 
-func (c *call) writeEtcdData() error { return c.Write(etcdData, "member", 0o600) }
+// etcdData is where etcd keeps its data. etcd makes it when the kubelet starts etcd.
+const etcdData = EtcdData + "/member"
+
+func (c *call) writeEtcdData(cl *Cluster) error {
+	return errors.Join(c.Write(etcd.Database(EtcdData), "member", 0o600), etcd.WriteToken(c.Call, EtcdData, cl.Etcd.Token))
+}
 
 // dropEtcdData deletes the data, as kubeadm reset does before it ends the kubelet and etcd. If the cluster has removed the member
 // before, etcd ends by itself; the kubelet starts it again during the reset, and it writes data again.

@@ -64,11 +64,11 @@ func (c *call) startMember(ctx context.Context, o *kubeadmconf.JoinOptions, whil
 	if err := c.Write("/etc/kubernetes/kubelet.conf", "joining", 0o600); err != nil {
 		return err
 	}
-	if err := c.writeEtcdData(); err != nil {
-		return err
-	}
 	err := c.w.On(func(m Machine) error {
 		cl, err := c.admitted(o, m)
+		if err == nil {
+			err = c.writeEtcdData(cl)
+		}
 		if err == nil {
 			err = c.writeMemberFiles(cl, o.Name)
 		}

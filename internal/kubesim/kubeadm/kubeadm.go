@@ -176,7 +176,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 		return err
 	}
 	err = c.w.On(func(m Machine) error {
-		if err := c.writeEtcdData(); err != nil {
+		if err := c.writeEtcdData(cl); err != nil {
 			return err
 		}
 		c.w.Enter(cl.ID, o.Name)
