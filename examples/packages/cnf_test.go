@@ -83,11 +83,11 @@ func TestCNFOfMCIOPs(t *testing.T) {
 // TestCNFChart checks that the archives contain the files of the folders beside them, which are there for readers.
 func TestCNFChart(t *testing.T) {
 	for _, of := range [][2]string{{cnf + "/Files/kubernetes", "web"}, {cnfMCIOPs + "/Artifacts/charts", "web"}, {cnfMCIOPs + "/Artifacts/charts", "cache"}} {
-		t.Run(of[0]+"/"+of[1], func(t *testing.T) { sameChart(t, os.DirFS(of[0]), of[1]) })
+		t.Run(of[0]+"/"+of[1], func(t *testing.T) { sameChart(t, os.DirFS(of[0]), of[1], "0.1.0") })
 	}
 }
 
-func sameChart(t *testing.T, dir fs.FS, name string) {
+func sameChart(t *testing.T, dir fs.FS, name, version string) {
 	t.Helper()
 	want, got := map[string]string{}, map[string]string{}
 	err := fs.WalkDir(dir, name, func(name string, d fs.DirEntry, err error) error {
@@ -101,7 +101,7 @@ func sameChart(t *testing.T, dir fs.FS, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := dir.Open(name + "-0.1.0.tgz")
+	f, err := dir.Open(name + "-" + version + ".tgz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +132,8 @@ func sameChart(t *testing.T, dir fs.FS, name string) {
 }
 
 func TestCNFRequests(t *testing.T) {
-	t.Run(cnf, func(t *testing.T) { knownRequests(t, cnf, 10) })
-	t.Run(cnfMCIOPs, func(t *testing.T) { knownRequests(t, cnfMCIOPs, 5) })
+	t.Run(cnf, func(t *testing.T) { knownRequests(t, cnf, 13) })
+	t.Run(cnfMCIOPs, func(t *testing.T) { knownRequests(t, cnfMCIOPs, 6) })
 }
 
 // knownRequests checks that a package has that many requests, that all their attributes are known, and that its README names them.
@@ -150,7 +150,7 @@ func knownRequests(t *testing.T, dir string, want int) {
 	for _, name := range names {
 		kind, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json"), "_")
 		request := map[string]any{"instantiate": &vnflcm.InstantiateVnfRequest{}, "scale": &vnflcm.ScaleVnfRequest{},
-			"heal": &vnflcm.HealVnfRequest{}, "terminate": &vnflcm.TerminateVnfRequest{}}[kind]
+			"heal": &vnflcm.HealVnfRequest{}, "change": &vnflcm.ChangeCurrentVnfPkgRequest{}, "terminate": &vnflcm.TerminateVnfRequest{}}[kind]
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -179,6 +179,9 @@ func TestRequestsDecode(t *testing.T) {
 		kind, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json"), "_")
 		request := map[string]any{"instantiate": &vnflcm.InstantiateVnfRequest{}, "scale": &vnflcm.ScaleVnfRequest{}, "heal": &vnflcm.HealVnfRequest{},
 			"change": &vnflcm.ChangeExtVnfConnectivityRequest{}, "terminate": &vnflcm.TerminateVnfRequest{}}[kind]
+		if strings.HasSuffix(name, "change_vnfpkg.json") {
+			request = &vnflcm.ChangeCurrentVnfPkgRequest{}
+		}
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -68,7 +68,7 @@ func TestRegistryPackage(t *testing.T) {
 func TestRegistryRequests(t *testing.T) {
 	p := openRegistry(t)
 	names, err := filepath.Glob(registry + "/requests/*.json")
-	if err != nil || len(names) != 8 {
+	if err != nil || len(names) != 9 {
 		t.Fatalf("requests %q, %v", names, err)
 	}
 	readme, err := os.ReadFile(registry + "/README.md")
@@ -78,7 +78,8 @@ func TestRegistryRequests(t *testing.T) {
 	for _, name := range names {
 		kind, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(name), ".json"), "_")
 		var instantiate vnflcm.InstantiateVnfRequest
-		request := map[string]any{"instantiate": &instantiate, "heal": &vnflcm.HealVnfRequest{}, "terminate": &vnflcm.TerminateVnfRequest{}}[kind]
+		request := map[string]any{"instantiate": &instantiate, "heal": &vnflcm.HealVnfRequest{}, "change": &vnflcm.ChangeCurrentVnfPkgRequest{},
+			"terminate": &vnflcm.TerminateVnfRequest{}}[kind]
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

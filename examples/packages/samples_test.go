@@ -15,7 +15,7 @@ import (
 // TestSamples checks that the program contains each package with its files and requests.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	for _, s := range []packages.Sample{packages.KubernetesCluster, packages.KubesprayCluster, packages.PrivateRegistry, packages.CNF, packages.CNFOfMCIOPs} {
+	for _, s := range samples {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			source, err := s.Find(t.Context(), "", s.VNFDID)
