@@ -26,7 +26,7 @@ func TestCancelledChange(t *testing.T) {
 					if key != at {
 						return nil
 					}
-					opID := lastOperation(x, id)
+					opID := lastOperation(x, id) //nolint:contextcheck // it uses the context of the test
 					return x.Cancel(context.WithoutCancel(ctx), opID, mode)
 				}
 				opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, `{"rollback_on_failure": true}`))
