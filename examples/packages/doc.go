@@ -7,7 +7,7 @@
 //	request, err := sample.Request("instantiate_sandbox.json")
 //	operation, err := manager.Instantiate(ctx, vnf.ID, request)
 //
-// Each package has a second version (Sample.Next), to which running VNFs can be changed; examples/packages/next writes them into a folder.
+// Each package has a second version (Sample.Next), to which running VNFs can be changed; examples/next-packages writes them into a folder.
 //
 // To write a package of your own, begin with a copy of a folder beside this file; docs/packages.md says what a package has.
 package packages

@@ -1,6 +1,6 @@
-// Next writes the second versions of the sample packages into a folder, to try a change of the VNF package:
+// Next-packages writes the second versions of the sample packages into a folder, to try a change of the VNF package:
 //
-//	go run ./examples/packages/next -to FOLDER
+//	go run ./examples/next-packages -to FOLDER
 package main
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/vnfkit/vnfkit/examples/packages"
 )
 
-const help = `Next writes the second versions of the sample packages into a folder, each into a folder of its name.
+const help = `Next-packages writes the second versions of the sample packages into a folder, each into a folder of its name.
 
-	next -to FOLDER
+	next-packages -to FOLDER
 `
 
 func main() {
-	program := cli.New("next", help)
+	program := cli.New("next-packages", help)
 	to := program.Flags.String("to", "", "the folder")
 	program.Main(func(context.Context, []string) error {
 		if *to == "" {
