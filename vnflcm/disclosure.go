@@ -192,6 +192,9 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 		drivers = append(drivers, m.cfg.Mgmt[name])
 	}
 	secret, public := declared(drivers...)
+	if rec.Package != nil {
+		public = append(public, PublicPaths(PackageChangeOptions{})...)
+	}
 	d := &disclosure{standard: standardAttributes()[rec.Occ.Operation], secret: newPathSet(within(additionalParamsPath, secret)...),
 		public: newPathSet(slices.Concat(m.cfg.PublicParams, within(additionalParamsPath, public))...)}
 	out := rec.Occ

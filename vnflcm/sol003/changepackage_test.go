@@ -81,6 +81,9 @@ func TestChangePackage(t *testing.T) {
 	occurrence := "/vnf_lcm_op_occs/" + paused.object()["id"].(string)
 	x.send("POST", "/vnflcm/v2"+occurrence+"/retry", "", 202)
 	done := x.await(x.http.URL+"/vnflcm/v2"+occurrence, vnflcm.Completed).object()
+	if diff := cmp.Diff(object{"password": "***", "pause_after": 1.0}, done["operationParams"].(object)["additionalParams"]); diff != "" {
+		t.Errorf("parameters:\n%s", diff)
+	}
 	want := object{"vnfdId": newVNFD, "vnfSoftwareVersion": "2.0", "extensions": object{"secret": "***"}}
 	if diff := cmp.Diff([]any{"CHANGE_VNFPKG", want, nil}, []any{done["operation"], done["modificationsTriggeredByVnfPkgChange"], done["changedInfo"]}); diff != "" {
 		t.Error(diff)

@@ -26,4 +26,5 @@ var text = map[Code]string{
 	"store":                 "the store has failed",
 	"process-ended":         "the operation has ended its process",
 	"busy":                  "too many lists are read at once",
+	"paused":                "the operation is paused",
 }
