@@ -152,9 +152,12 @@ func (m *Manager) storeReading(ctx context.Context, instanceID string, found rea
 		}
 		now := time.Now().Round(0)
 		rec.take(found, inst.machines(), now)
-		near = rec.announce(now)
+		if rec.Limit, rec.Task = "", ""; !inst.Stopped { // its machines are off: they are renewed after the start
+			near = rec.announce(now)
+			rec.classify(now)
+		}
 		b.Assert = append(b.Assert, store.Record{Kind: kindInstance, ID: instanceID, Version: instVersion})
-		return errors.Join(m.records.putExpiry(b, instanceID, version, rec, now), m.records.appendExpiry(b, inst.identity(), near, now))
+		return errors.Join(m.records.putExpiry(b, instanceID, version, rec), m.records.appendExpiry(b, inst.identity(), near, now))
 	})
 	if err == nil && len(near) > 0 {
 		m.announceEnd(ctx, instanceID, near)
@@ -162,8 +165,7 @@ func (m *Manager) storeReading(ctx context.Context, instanceID string, found rea
 	return err
 }
 
-func (r *records) putExpiry(b *store.Batch, instanceID string, version int64, rec *expiryRecord, now time.Time) error {
-	rec.classify(now)
+func (r *records) putExpiry(b *store.Batch, instanceID string, version int64, rec *expiryRecord) error {
 	record, err := r.Seal(kindExpiry, instanceID, version, rec)
 	b.Put = append(b.Put, record)
 	return err
@@ -357,7 +359,8 @@ func (r *run) noteEnd(ctx context.Context, b *store.Batch) error {
 		rec.noteRenewal(r.rec.Occ.OperationState, now)
 	}
 	rec.LoginAfter, rec.Due, rec.Failures = now, now.Add(afterOperation), 0
-	return r.m.records.putExpiry(b, id, version, rec, now)
+	rec.classify(now)
+	return r.m.records.putExpiry(b, id, version, rec)
 }
 
 // noteRenewal notes how a renewal has ended, and which certificates a completed one was for. Those that still have the same end afterwards

@@ -456,6 +456,36 @@ func TestAnnouncements(t *testing.T) {
 	})
 }
 
+// TestCertificatesOfStoppedVNFs: the ends of certificates of a stopped VNF are neither announced nor counted, and the window leaves it out. After
+// the start they are announced.
+func TestCertificatesOfStoppedVNFs(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		x := newIssued(t, 100*aDay, nil)
+		id := x.instantiated("plain")
+		time.Sleep(readDelay)
+		opID, err := x.Operate(t.Context(), id, stop)
+		x.wait(opID, err, vnflcm.Completed)
+		closeManager(t, x.Manager)
+		time.Sleep(95 * aDay)
+		x.cfg.Maintenance = vnflcm.MaintenanceWindow{To: 23 * time.Hour}
+		x.run(aDay)
+		stored, err := x.cfg.Store.Get(t.Context(), "certificates", id)
+		must(t, err)
+		if got := x.announced(); len(got) > 0 || stored.Index.State != "" || stored.Index.Operation != "" || len(x.driver.renewed()) > 0 || strings.Contains(x.log.String(), "is refused") {
+			t.Errorf("announced %q, index %+v, renewed %q\n%s", got, stored.Index, x.driver.renewed(), x.log)
+		}
+		x.cfg.Maintenance = vnflcm.MaintenanceWindow{}
+		x.start()
+		opID, err = x.Operate(t.Context(), id, start)
+		x.wait(opID, err, vnflcm.Completed)
+		time.Sleep(readDelay)
+		if got := x.announced(); len(got) != 1 {
+			t.Errorf("announced after the start: %q", got)
+		}
+	})
+}
+
 // TestSharedAddress checks servers with different certificates that answer in turn at a shared address. Each certificate is announced
 // once.
 func TestSharedAddress(t *testing.T) {

@@ -169,6 +169,7 @@ func (m *Manager) look(ctx context.Context, id string) (found reading, err error
 	if err != nil {
 		return found, err
 	}
+	found.of = rec.LoginAfter
 	if found.fault = inst.started(); found.fault != nil {
 		return found, nil
 	}
