@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // VnfState is the operational state of a VNF or of a VNFC (SOL003 v2.6.1 5.5.4.3).
@@ -31,8 +32,8 @@ type OperateVnfRequest struct {
 	ChangeStateTo VnfState `json:"changeStateTo"`
 	// StopType is only for VnfStopped. Default: FORCEFUL.
 	StopType StopType `json:"stopType,omitempty"`
-	// GracefulStopTimeout is how many seconds the VNF may take to leave service before it is stopped. It is required with
-	// GRACEFUL, and refused without.
+	// GracefulStopTimeout is how many seconds the VNF may take to leave service before it is stopped, at most a year. It is required with
+	// GRACEFUL, at least the min_graceful_stop_timeout of the VNFD, and refused without GRACEFUL.
 	GracefulStopTimeout int    `json:"gracefulStopTimeout,omitempty"`
 	AdditionalParams    Params `json:"additionalParams,omitzero"`
 }
@@ -48,7 +49,8 @@ type Operator interface {
 }
 
 // StopOrderer is a MgmtDriver of a VNF whose VNFCs are stopped in an order, and started in the reverse one. The Manager asks the drivers that
-// the VNFD names for any hook.
+// the VNFD names for any hook. If the VNFD does not name OperateStart or OperateEnd, this hook of the first StopOrderer runs: packages for
+// programs without OPERATE do not name these hooks.
 type StopOrderer interface {
 	// StopOrder returns groups of op.VNFCs, the group that is stopped first is first. VNFCs of no group are stopped after all groups:
 	// others may depend on them. StopOrder touches nothing.
@@ -62,6 +64,27 @@ type StopOrderer interface {
 // before. ErrNotSupported: the driver of the VIM is no Operator. Other errors are as for Heal.
 func (m *Manager) Operate(ctx context.Context, instanceID string, req OperateVnfRequest) (string, error) {
 	return m.begin(ctx, instanceID, OpOperate, req, nil)
+}
+
+// longestGrace bounds gracefulStopTimeout: a year, in seconds.
+const longestGrace = 365 * 24 * 60 * 60
+
+// checkGrace compares the time of a graceful stop with the limits that the VNFD has (SOL001 VnfOperateOperationConfiguration): less than the
+// minimum is a fault, more than the recommended maximum a warning.
+func (s *session) checkGrace(ctx context.Context, rec *operationRecord) error {
+	limits := s.op.Flavour.Operations.Operate
+	if s.op.Operate == nil || s.op.Operate.StopType != StopGraceful || limits == nil {
+		return nil
+	}
+	given := s.op.Operate.GracefulStopTimeout
+	grace := time.Duration(min(given, longestGrace)) * time.Second
+	if most := limits.MaxRecommendedGraceful; most > 0 && grace > most {
+		s.warn(ctx, rec, fmt.Sprintf("gracefulStopTimeout is longer than %v, which the VNFD recommends at most", most))
+	}
+	if grace < limits.MinGraceful {
+		return &ParamError{Path: "gracefulStopTimeout", Value: fmt.Sprint(given), Reason: fmt.Sprintf("must be at least %v, by the VNFD", limits.MinGraceful)}
+	}
+	return nil
 }
 
 // check finds the faults of the request alone.
@@ -83,6 +106,8 @@ func (r *OperateVnfRequest) check() error {
 	switch given := r.GracefulStopTimeout; {
 	case r.StopType == StopGraceful && given <= 0:
 		refuse("gracefulStopTimeout", fmt.Sprint(given), "must be a number of seconds above 0 with stopType GRACEFUL")
+	case given > longestGrace:
+		refuse("gracefulStopTimeout", fmt.Sprint(given), fmt.Sprintf("must be at most %d seconds", longestGrace))
 	case r.StopType != StopGraceful && given != 0:
 		refuse("gracefulStopTimeout", fmt.Sprint(given), "is only for stopType GRACEFUL")
 	}

@@ -1,8 +1,11 @@
 package vnflcm_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,13 +117,14 @@ func TestOperateRefusals(t *testing.T) {
 	for body, paths := range map[string][]string{
 		`{}`:                          {"changeStateTo"},
 		`{"changeStateTo":"stopped"}`: {"changeStateTo"},
-		`{"changeStateTo":"STARTED","stopType":"FORCEFUL"}`:                          {"stopType"},
-		`{"changeStateTo":"STOPPED","stopType":"SOFT","gracefulStopTimeout":3}`:      {"stopType", "gracefulStopTimeout"},
-		`{"changeStateTo":"STOPPED","stopType":"GRACEFUL"}`:                          {"gracefulStopTimeout"},
-		`{"changeStateTo":"STOPPED","stopType":"GRACEFUL","gracefulStopTimeout":-1}`: {"gracefulStopTimeout"},
-		`{"changeStateTo":"STOPPED","gracefulStopTimeout":3}`:                        {"gracefulStopTimeout"},
-		`{"changeStateTo":"STOPPED","stopType":"FORCEFUL","gracefulStopTimeout":3}`:  {"gracefulStopTimeout"},
-		`{"changeStateTo":"STARTED","additionalParams":{"password":"***"}}`:          {"additionalParams.password"},
+		`{"changeStateTo":"STARTED","stopType":"FORCEFUL"}`:                                {"stopType"},
+		`{"changeStateTo":"STOPPED","stopType":"SOFT","gracefulStopTimeout":3}`:            {"stopType", "gracefulStopTimeout"},
+		`{"changeStateTo":"STOPPED","stopType":"GRACEFUL"}`:                                {"gracefulStopTimeout"},
+		`{"changeStateTo":"STOPPED","stopType":"GRACEFUL","gracefulStopTimeout":-1}`:       {"gracefulStopTimeout"},
+		`{"changeStateTo":"STOPPED","stopType":"GRACEFUL","gracefulStopTimeout":31536001}`: {"gracefulStopTimeout"},
+		`{"changeStateTo":"STOPPED","gracefulStopTimeout":3}`:                              {"gracefulStopTimeout"},
+		`{"changeStateTo":"STOPPED","stopType":"FORCEFUL","gracefulStopTimeout":3}`:        {"gracefulStopTimeout"},
+		`{"changeStateTo":"STARTED","additionalParams":{"password":"***"}}`:                {"additionalParams.password"},
 	} {
 		var request vnflcm.OperateVnfRequest
 		must(t, json.Unmarshal([]byte(body), &request))
@@ -194,4 +198,54 @@ func TestOperateNeedsAnOperator(t *testing.T) {
 	x := newToys(t, func(cfg *vnflcm.Config) { cfg.Infra["toy"] = withoutOperate{cfg.Infra["toy"]} })
 	_, err := x.Operate(t.Context(), x.instantiated("plain"), stop)
 	wantIs(t, err, vnflcm.ErrNotSupported)
+}
+
+// leaving is a StopOrderer with hooks of an OPERATE.
+type leaving struct{ cluster }
+
+func (d *leaving) Hooks() vnflcm.Hooks {
+	hooks := d.cluster.Hooks()
+	for _, hook := range []vnflcm.Hook{vnflcm.OperateStart, vnflcm.OperateEnd} {
+		hooks[hook] = func(ctx context.Context, op *vnflcm.Operation) error {
+			return d.step(ctx, op, "routes", "", nil, func() { d.nodes[op.InstanceID][string(hook)] = fmt.Sprint(len(d.off[op.InstanceID]), " off") })
+		}
+	}
+	return hooks
+}
+
+// TestStopperHooks: the hooks of the driver that orders a stop run although the VNFD does not name them.
+func TestStopperHooks(t *testing.T) {
+	t.Parallel()
+	x := newToys(t, nil)
+	x.cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &leaving{cluster{world: x.world}}}
+	x.start()
+	id := x.instantiated("plain")
+	opID, err := x.Operate(t.Context(), id, stop)
+	x.wait(opID, err, vnflcm.Completed)
+	nodes := x.world.state(id).Nodes
+	if diff := cmp.Diff([]string{"0 off", "3 off"}, []string{nodes["operate_start"], nodes["operate_end"]}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestGracefulStopLimits: a graceful stop has at least the time that the VNFD states, and a warning if it has more than the VNFD recommends.
+func TestGracefulStopLimits(t *testing.T) {
+	t.Parallel()
+	files := toyFS("cluster", "plain")
+	const flavour, property = "Definitions/plain.yaml", "flavour_description: "
+	limits := "lcm_operations_configuration: {operate: {min_graceful_stop_timeout: 20 s, max_recommended_graceful_stop_timeout: 1 m}}, "
+	files[flavour].Data = bytes.Replace(files[flavour].Data, []byte(property), []byte(limits+property), 1)
+	x := newToys(t, onPackages(toyPackages(files)))
+	id := x.instantiated("plain")
+	request := vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStopped, StopType: vnflcm.StopGraceful, GracefulStopTimeout: 19}
+	_, err := x.Operate(t.Context(), id, request)
+	wantFaults(t, err, "gracefulStopTimeout")
+	for seconds, warnings := range map[int]int{20: 0, 60: 0, 61: 1} {
+		request.GracefulStopTimeout = seconds
+		opID, err := x.Operate(t.Context(), id, request)
+		occ, _ := x.wait(opID, err, vnflcm.Completed)
+		if len(occ.Warnings) != warnings {
+			t.Errorf("%d seconds: warnings %q", seconds, occ.Warnings)
+		}
+	}
 }

@@ -245,6 +245,10 @@ func (s *session) doing(p phase) func(context.Context) error {
 		named = called.Driver != ""
 	}
 	if !named {
+		called.Driver = s.stopper(hook)
+		named = called.Driver != ""
+	}
+	if !named {
 		hook = p.fallback
 		if called, named = s.op.Flavour.Hooks[string(hook)]; !named {
 			return nil

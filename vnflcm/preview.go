@@ -1,6 +1,7 @@
 package vnflcm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -223,7 +224,7 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 	}
 	name := p.maintainer
 	if name == "" {
-		name = s.op.Flavour.Hooks[string(p.hook)].Driver
+		name = cmp.Or(s.op.Flavour.Hooks[string(p.hook)].Driver, s.stopper(p.hook))
 	}
 	if name == "" || p.maintainer != "" && !slices.Contains(s.maintainers(), name) {
 		return nil, nil

@@ -289,7 +289,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	levels, err := s.targetLevels(inst.Levels)
 	faults = append(faults, err)
 	s.op.Levels, rec.Levels = levels, levels
-	faults = append(faults, declared, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.checkUsers(ctx, inst), s.validate(ctx, s.op))
+	faults = append(faults, declared, s.checkHooks(), checkRequest(s.op), s.checkDriver(), s.checkGrace(ctx, rec), s.checkUsers(ctx, inst), s.validate(ctx, s.op))
 	if err == nil { // without levels there is nothing to plan
 		rec.Planned, err = s.planInfra(ctx, s.op)
 		faults = append(faults, err)

@@ -356,6 +356,23 @@ func (s *session) drivers() []MgmtDriver {
 	return out
 }
 
+// stopper returns the name of the first StopOrderer that has the hook, if the hook is one of an OPERATE.
+func (s *session) stopper(hook Hook) string {
+	if hook != OperateStart && hook != OperateEnd {
+		return ""
+	}
+	names := s.driverNames()
+	i := slices.IndexFunc(names, func(name string) bool {
+		d := s.m.cfg.Mgmt[name]
+		_, orders := d.(StopOrderer)
+		return orders && d.Hooks()[hook] != nil
+	})
+	if i < 0 {
+		return ""
+	}
+	return names[i]
+}
+
 // stopOrderers are the management drivers that have an order in which VNFCs are stopped.
 func (s *session) stopOrderers() (out []StopOrderer) {
 	for _, driver := range s.drivers() {
