@@ -187,6 +187,27 @@ func operate(d InfraDriver, ctx context.Context, op *Operation) error { //nolint
 	return nil
 }
 
+// operateTasks are what the infrastructure driver does, group by group.
+func (s *session) operateTasks(ctx context.Context) (out []PlannedTask, err error) {
+	var groups [][]VNFC
+	err = s.call(ctx, func() (err error) { groups, err = s.op.operateOrder(ctx); return err })
+	task := PlannedTask{Phase: operatePhase, Name: "start", Why: "the VNFC works again"}
+	if s.op.Operate.ChangeStateTo == VnfStopped {
+		task.Name, task.Why = "stop", "the VNFC is stopped, its data stays"
+	}
+	var before []int
+	for _, group := range groups {
+		var now []int
+		for _, v := range group {
+			task.On, task.Machine, task.After = v.ID, v.Label(), before
+			now = append(now, len(out))
+			out = append(out, task)
+		}
+		before = now
+	}
+	return out, err
+}
+
 // operateOrder returns the groups of VNFCs in the order in which they are stopped or started.
 func (op *Operation) operateOrder(ctx context.Context) (groups [][]VNFC, err error) {
 	left := slices.Clone(op.VNFCs)

@@ -17,8 +17,8 @@ type Preview struct {
 	Levels     map[string]int // the scale levels after the operation
 	Change     Change         // what happens to the VNFCs
 	Tasks      []PlannedTask  // the phases one after the other
-	// CNFs are the VNF instances on clusters that the VNF has become, by id: they end when the VNF is terminated. OtherCNFs is how many
-	// instances of other tenants there are beside them.
+	// CNFs are the VNF instances on clusters that the VNF has become, by id: they end when the VNF is terminated, and do not work while it is
+	// stopped. OtherCNFs is how many instances of other tenants there are beside them.
 	CNFs      []string
 	OtherCNFs int
 	// Package is set for a CHANGE_VNFPKG.
@@ -29,7 +29,7 @@ type Preview struct {
 }
 
 // String returns the preview as a table: a line per task with its number, its step, its machine, the numbers of the tasks that come
-// immediately before, and its purpose. A last line names the VNF instances that end with the cluster.
+// immediately before, and its purpose. A last line names the VNF instances that end or stop with the cluster.
 func (p *Preview) String() string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -53,7 +53,11 @@ func (p *Preview) String() string {
 		_, _ = fmt.Fprintf(&out, "The VNF is mixed: a part of it runs by VNFD %s\n", p.Mixed)
 	}
 	if users := (vimUsers{p.CNFs, p.OtherCNFs}).String(); users != "" {
-		_, _ = fmt.Fprintf(&out, "VNF instances that end with the cluster: %s\n", users)
+		verb := "end"
+		if p.Operation == OpOperate {
+			verb = "stop"
+		}
+		_, _ = fmt.Fprintf(&out, "VNF instances that %s with the cluster: %s\n", verb, users)
 	}
 	return out.String()
 }
@@ -150,7 +154,7 @@ func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (
 	if inst.Mixed != nil {
 		p.Mixed = inst.Mixed.To.VnfdID
 	}
-	if kind != OpTerminate {
+	if kind != OpTerminate && (kind != OpOperate || !rec.stops(inst)) {
 		return p, nil
 	}
 	users, err := m.records.usersOn(ctx, inst)
@@ -209,8 +213,13 @@ func (m *Manager) plannedTasks(ctx context.Context, opened openPackages, inst *i
 func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err error) {
 	if p.infra != nil {
 		list = s.op.Change.tasks(p.name)
-		if s.op.Kind == OpChangeVnfPkg {
+		switch s.op.Kind {
+		case OpChangeVnfPkg:
 			list = s.unitTasks(p)
+		case OpOperate:
+			if list, err = s.operateTasks(ctx); err != nil {
+				return nil, err
+			}
 		}
 		for i := range list {
 			if s.op.VIMGone {

@@ -76,6 +76,13 @@ scale.2
 scale_end.2
   8  ready      the nodes are Ready (repeated when resumed)
 `},
+		"stop": {true, stop, `
+operate
+  1  stop  worker0             the VNFC is stopped, its data stays
+  2  stop  worker1             the VNFC is stopped, its data stays
+  3  stop  worker2             the VNFC is stopped, its data stays
+  4  stop  master0  after 1-3  the VNFC is stopped, its data stays
+`},
 		"heal": {false, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}}, `
 heal_start
   1        the driver cluster does not tell what it does

@@ -40,13 +40,15 @@ func TestTerminateClusterInUse(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		instance string
-		request  vnflcm.TerminateVnfRequest
+		request  any
 		refused  bool
 	}{
 		"graceful":                        {cluster, request(vnflcm.TerminateGraceful, `{}`), true},
 		"graceful, not with them":         {cluster, request(vnflcm.TerminateGraceful, `{"with_cnfs":false}`), true},
 		"graceful, with them":             {cluster, request(vnflcm.TerminateGraceful, `{"with_cnfs":"true"}`), false},
 		"forceful":                        {cluster, request(vnflcm.TerminateForceful, `{}`), false},
+		"forceful stop":                   {cluster, stop, false},
+		"graceful stop":                   {cluster, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStopped, StopType: vnflcm.StopGraceful, GracefulStopTimeout: 9}, true},
 		"a cluster without VNFs":          {free, request(vnflcm.TerminateGraceful, `{}`), false},
 		"a VNF that is no cluster":        {users[0], request(vnflcm.TerminateGraceful, `{}`), false},
 		"an attribute that is no boolean": {cluster, request(vnflcm.TerminateForceful, `{"with_cnfs":"maybe"}`), true},

@@ -27,20 +27,29 @@ func (c *call) renderInstance(instance *vnflcm.VnfInstance) (object, error) {
 		return nil, err
 	}
 	links := newLinks(c.instanceURI(instance.ID))
-	if instance.InstantiationState == vnflcm.NotInstantiated {
-		links.add("instantiate", "instantiate")
-	} else {
-		links.add("terminate", "terminate")
-		links.add("heal", "heal")
-		links.add("changeExtConn", "change_ext_conn")
-		links.add("operate", "operate")
-		if info := instance.InstantiatedVnfInfo; info != nil && len(info.ScaleStatus) > 0 {
-			links.add("scale", "scale")
-			links.add("scaleToLevel", "scale_to_level")
-		}
-	}
+	links.addTasks(instance)
 	document["_links"] = links.list
 	return document, nil
+}
+
+// addTasks adds the links to the tasks that the instance takes.
+func (l links) addTasks(instance *vnflcm.VnfInstance) {
+	if instance.InstantiationState == vnflcm.NotInstantiated {
+		l.add("instantiate", "instantiate")
+		return
+	}
+	l.add("terminate", "terminate")
+	l.add("operate", "operate")
+	info := instance.InstantiatedVnfInfo
+	if info != nil && info.VnfState == vnflcm.VnfStopped {
+		return
+	}
+	l.add("heal", "heal")
+	l.add("changeExtConn", "change_ext_conn")
+	if info != nil && len(info.ScaleStatus) > 0 {
+		l.add("scale", "scale")
+		l.add("scaleToLevel", "scale_to_level")
+	}
 }
 
 func (c *call) sendInstance(status int, instance *vnflcm.VnfInstance) error {

@@ -84,6 +84,7 @@ var isolation = map[string]struct {
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         {names: instance, body: `{"scaleInfo":[{"aspectId":"workers","scaleLevel":1}]}`},
 	"POST /preview/v1/vnf_instances/{id}/heal":                   {names: instance, body: `{}`},
 	"POST /preview/v1/vnf_instances/{id}/terminate":              {names: instance, body: `{"terminationType":"FORCEFUL"}`},
+	"POST /preview/v1/vnf_instances/{id}/operate":                {names: instance, body: `{"changeStateTo":"STOPPED"}`},
 	"POST /preview/v1/vnf_instances/{id}/change_vnfpkg":          {names: instance, body: `{"vnfdId":"other"}`},
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     {names: instance, body: `{}`},
 	"POST /preview/v1/vnf_instances/{id}/upgrade":                {names: instance, body: `{}`},

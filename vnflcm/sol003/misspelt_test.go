@@ -39,13 +39,12 @@ var misspellings = map[string][]misspeltCase{
 			`299 - "vnfInstanceNam: is no attribute of this request; did you mean \"vnfInstanceName\"?", 299 - "vnfPkgId: has no effect in vnfkit"`}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/instantiate": {{body: `{"flavourId":"simple","instantiationLevel":"large","selectedDeployableModule":["m"]}`, status: 202,
 		warned: `299 - "instantiationLevel: is no attribute of this request; did you mean \"instantiationLevelId\"?", 299 - "selectedDeployableModule: has no effect in vnfkit"`}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/scale":          {scaleCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/scale_to_level": {scaleToLevelCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/heal":           {healCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/terminate":      {terminateCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour": {{other: noSuchTask}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/operate": {{body: `{"changeStateTo":"STOPPED","stoptype":"GRACEFUL"}`,
-		refused: `stoptype: is no attribute of this request; did you mean "stopType"?`}},
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale":              {scaleCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale_to_level":     {scaleToLevelCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/heal":               {healCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/terminate":          {terminateCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":     {{other: noSuchTask}},
+	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            {operateCase},
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {{other: "version 1 does not have the task; the preview reads the same body"}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {{other: noSuchTask}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {{other: noSuchTask}},
@@ -81,6 +80,7 @@ var misspellings = map[string][]misspeltCase{
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level": {scaleToLevelCase},
 	"POST /preview/v1/vnf_instances/{id}/heal":           {healCase},
 	"POST /preview/v1/vnf_instances/{id}/terminate":      {terminateCase},
+	"POST /preview/v1/vnf_instances/{id}/operate":        {operateCase},
 	"POST /preview/v1/vnf_instances/{id}/change_vnfpkg": {{body: `{"vnfdId":"other","extVirtualLink":[]}`,
 		refused: `extVirtualLink: is no attribute of this request; did you mean "extVirtualLinks"?`}},
 	"PATCH /preview/v1/vnf_instances/{id}": {{body: `{"vnfInstanceNam":"n"}`, status: 404,
@@ -114,6 +114,7 @@ var (
 	scaleToLevelCase = misspeltCase{body: `{"scaleInfo":[{"aspectId":"workers","scaleLevel":1,"vnfdID":"v"}]}`, refused: `scaleInfo[0].vnfdID: is no attribute of this request; did you mean "vnfdId"?`}
 	healCase         = misspeltCase{body: `{"vnfcInstanceID":["w"]}`, refused: `vnfcInstanceID: is no attribute of this request; did you mean "vnfcInstanceId"?`}
 	terminateCase    = misspeltCase{body: `{"terminationType":"FORCEFUL","vnfcs":["w"]}`, refused: "vnfcs" + noAttribute}
+	operateCase      = misspeltCase{body: `{"changeStateTo":"STOPPED","stoptype":"GRACEFUL"}`, refused: `stoptype: is no attribute of this request; did you mean "stopType"?`}
 	maintenanceCase  = misspeltCase{body: `{"aditionalParams":{}}`, refused: `aditionalParams: is no attribute of this request; did you mean "additionalParams"?`}
 	vimCases         = []misspeltCase{
 		{body: `{"vim":{"auth_url":"https://10.0.0.7","type":"toy","shar":[]}}`, refused: `vim.shar: is no attribute of this request; did you mean "share"?`},

@@ -16,6 +16,7 @@ var previewResources = map[string]methods{
 	"/vnf_instances/{id}/scale_to_level": {http.MethodPost: preview[vnflcm.ScaleVnfToLevelRequest]},
 	"/vnf_instances/{id}/heal":           {http.MethodPost: preview[vnflcm.HealVnfRequest]},
 	"/vnf_instances/{id}/terminate":      {http.MethodPost: preview[vnflcm.TerminateVnfRequest]},
+	"/vnf_instances/{id}/operate":        {http.MethodPost: preview[vnflcm.OperateVnfRequest]},
 	"/vnf_instances/{id}/change_vnfpkg":  {http.MethodPost: preview[vnflcm.ChangeCurrentVnfPkgRequest]},
 
 	"/vnf_instances/{id}": {http.MethodPatch: (*call).previewModification},

@@ -58,6 +58,7 @@ var neededRoles = map[string]sol003.Role{
 	"POST /preview/v1/vnf_instances/{id}/scale_to_level":         sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/heal":                   sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/terminate":              sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/operate":                sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/change_vnfpkg":          sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/renew_certificates":     sol003.RoleOperator,
 	"POST /preview/v1/vnf_instances/{id}/upgrade":                sol003.RoleOperator,

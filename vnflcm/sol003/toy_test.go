@@ -91,6 +91,12 @@ func (c *cloud) setFault(kind vnflcm.LcmOperation, err error) {
 	c.fault[kind] = err
 }
 
+func (c *cloud) setGate(gate chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gate = gate
+}
+
 func (c *cloud) Plan(_ context.Context, op *vnflcm.Operation) (change vnflcm.Change, err error) {
 	switch {
 	case op.Heal != nil:
