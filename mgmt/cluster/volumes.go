@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +39,54 @@ func (s *session) volumes(ctx context.Context, names []string) ([]corev1.Persist
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// LocalVolume is a persistent volume on the disk of a node that a claim uses, or has used.
+type LocalVolume struct {
+	Name  string
+	Claim string   // as namespace/name
+	Hosts []string // values of the node label kubernetes.io/hostname; empty: the volume may be on each node (hostPath)
+}
+
+// IsOn reports whether the volume may be on a node.
+func (v LocalVolume) IsOn(n Node) bool {
+	return len(v.Hosts) == 0 || slices.Contains(v.Hosts, cmp.Or(n.Labels[corev1.LabelHostname], n.Name))
+}
+
+// LocalVolumes returns the persistent volumes on disks of nodes (local, hostPath), except those that no claim has used.
+func (c *Cluster[R]) LocalVolumes(ctx context.Context) (out []LocalVolume, err error) {
+	return out, c.on(ctx, func(ctx context.Context, s *session) error {
+		found, err := s.Objects(volumeKind, "").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		out = nil
+		for _, item := range found.Items {
+			var v corev1.PersistentVolume
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.UnstructuredContent(), &v); err != nil {
+				return err
+			}
+			if claim := v.Spec.ClaimRef; claim != nil && (v.Spec.Local != nil || v.Spec.HostPath != nil) {
+				out = append(out, LocalVolume{Name: v.Name, Claim: claim.Namespace + "/" + claim.Name, Hosts: hostsOf(v.Spec.NodeAffinity)})
+			}
+		}
+		return nil
+	})
+}
+
+// hostsOf returns the names of hosts in a node affinity.
+func hostsOf(affinity *corev1.VolumeNodeAffinity) (hosts []string) {
+	if affinity == nil || affinity.Required == nil {
+		return nil
+	}
+	for _, term := range affinity.Required.NodeSelectorTerms {
+		for _, e := range term.MatchExpressions {
+			if e.Key == corev1.LabelHostname && e.Operator == corev1.NodeSelectorOpIn {
+				hosts = append(hosts, e.Values...)
+			}
+		}
+	}
+	return hosts
 }
 
 // RemoveVolumes deletes unused persistent volumes, and returns when they no longer exist. A volume that does not exist
