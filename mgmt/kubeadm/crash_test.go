@@ -111,6 +111,7 @@ type prepared struct {
 	instance string
 	setup    *setup     // of the empty world, and the package; nil: the defaults
 	check    func(*lab) // checks the end, in addition to the outcome
+	onboard  string     // another package that the labs know
 }
 
 // size returns the changes for the size of the running cluster, and for its version if it is upgraded. Several control-plane nodes share
@@ -146,6 +147,9 @@ func (p prepared) open(t *testing.T) (l *lab, instance string) {
 	}
 	of.from = p.from
 	l = openLab(t, of)
+	if p.onboard != "" {
+		l.Onboard(p.onboard)
+	}
 	if p.from == nil {
 		return l, l.Created()
 	}
@@ -419,7 +423,7 @@ func stepKind(step string) string {
 	return name
 }
 
-var still = []string{"create-vm", "replace-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet",
+var still = []string{"create-vm", "replace-vm", "change-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet",
 	"move-leader-kubelet", "static-pods", "members-kubelet"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.

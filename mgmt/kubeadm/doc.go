@@ -34,6 +34,8 @@
 // control-plane node that answers. The cluster is registered as a VIM, with an account whose role and token the request may
 // choose.
 //
+// The driver is a vnflcm.PackageBatcher: nodes get the machines of another package one batch at a time while the cluster runs.
+//
 // The driver is a vnflcm.Maintainer: it renews the certificates of the control plane when it is asked to.
 //
 // A machine of the VNF can export its volumes to the nodes over NFS. Scaling the control plane is not supported: the driver

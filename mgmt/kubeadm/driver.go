@@ -105,7 +105,13 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 	if err != nil && op.Terminate == nil {
 		return nil, err
 	}
-	c := shapeOf(op, params, rotation)
+	if op.ChangeVnfPkg != nil && op.Batch == nil {
+		return nil, nil // hooks of the change do nothing
+	}
+	c, err := shapeOf(ctx, op, params, rotation)
+	if err != nil {
+		return nil, err
+	}
 	if len(c.ControlPlane) == 0 && op.Terminate == nil {
 		return nil, errNoControlPlane
 	}
@@ -127,7 +133,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	return errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkUpgrade(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkUpgrade(op), p.checkPackageChange(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
 
 // addresses are the attributes with addresses that programs on the machines, or the driver through them, connect to.

@@ -37,6 +37,7 @@ type environment struct {
 	order   plan.Result[[]string]               // set by decideQuorum: ids of VNFCs
 	leave   nodedrain.Leaving                   // nodes that leave the cluster
 	alive   plan.Result[bool]                   // set by checkAlive
+	kept    plan.Result[bool]                   // set by findKept: the machine is a node already
 
 	configuration plan.Result[controlplane.Configuration] // set by readConfiguration
 	ended         plan.Result[controlplane.Ended]         // set by findEnded
@@ -78,7 +79,11 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 		return nil, err
 	}
 	p := &params.Cluster
-	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shapeOf(op, params, rotation), versions: params.versions, turn: make(chan struct{}, 1)}
+	shape, err := shapeOf(ctx, op, params, rotation)
+	if err != nil {
+		return nil, err
+	}
+	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shape, versions: params.versions, turn: make(chan struct{}, 1)}
 	var err1, err2, err3 error
 	e.controlPlane, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
 	e.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")
@@ -89,12 +94,8 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 	if len(e.controlPlane) == 0 {
 		return nil, errNoControlPlane
 	}
-	e.up = e.controlPlane
-	if op.Heal != nil && !e.makesCluster() {
-		e.up = clusternodes.Without(e.controlPlane, clusternodes.Among(e.controlPlane, op.Change.Replaced))
-	}
-	if len(e.up) == 0 {
-		return nil, errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
+	if err := e.findServing(); err != nil {
+		return nil, err
 	}
 	e.kube = cluster.New(e.up)
 	e.leave = nodedrain.Leaving{Op: op, Kube: e.kube, DrainLimit: d.config.Timeouts.Drain, DetachLimit: d.config.Timeouts.Detach, Policy: p.DrainPolicy}
@@ -103,6 +104,22 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 	}
 	e.tokens = &controlplane.Tokens{Kubeadm: e.kubeadm, Kube: e.kube, State: op.State()}
 	return e, nil
+}
+
+// findServing finds the control-plane nodes through which requests are sent to the cluster.
+func (e *environment) findServing() error {
+	e.up = e.controlPlane
+	if e.makesCluster() {
+		return nil
+	}
+	staying := clusternodes.Without(e.controlPlane, e.replaced(e.controlPlane))
+	switch {
+	case len(staying) > 0:
+		e.up = staying
+	case len(plan.Replaced(e.shape.ControlPlane)) > 0:
+		return errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
+	}
+	return nil // the only node restarts
 }
 
 var errNoControlPlane = errors.New("kubeadm: the VNF has no control-plane node")
@@ -126,7 +143,7 @@ func (e *environment) nodes() []mgmt.Node { return slices.Concat(e.controlPlane,
 
 // makesCluster reports whether the operation creates a cluster of new machines.
 func (e *environment) makesCluster() bool {
-	return e.op.WholeVNF() || e.op.Heal == nil && e.op.Scale == nil && e.op.Terminate == nil && e.op.Maintain == nil
+	return e.shape.Whole || e.op.Heal == nil && e.op.Scale == nil && e.op.Terminate == nil && e.op.Maintain == nil && e.op.ChangeVnfPkg == nil
 }
 
 // Close implements plan.Environment.
@@ -147,9 +164,17 @@ func (e *environment) version() string {
 	return cmp.Or(e.running.Of("").Version, e.p.KubernetesVersion)
 }
 
-// replaced returns those of the machines that the operation replaces.
+// replaced returns those of the machines that the operation replaces or restarts.
 func (e *environment) replaced(machines []mgmt.Node) []mgmt.Node {
-	return clusternodes.Among(machines, e.op.Change.Replaced)
+	return e.having(machines, plan.IsReplaced, plan.IsRestarted)
+}
+
+// having returns those of the machines that have one of these changes.
+func (e *environment) having(machines []mgmt.Node, changes ...plan.Change) []mgmt.Node {
+	all := slices.Concat(e.shape.ControlPlane, e.shape.Workers, e.shape.Storage, e.shape.Balancers)
+	return slices.DeleteFunc(slices.Clone(machines), func(n mgmt.Node) bool {
+		return !slices.ContainsFunc(all, func(m machine) bool { return m.ID == n.ID && slices.Contains(changes, m.Change) })
+	})
 }
 
 // inQuorumOrder returns the control-plane node that leaves etcd at the position that n has in the plan.

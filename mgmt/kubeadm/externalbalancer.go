@@ -9,6 +9,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
@@ -62,9 +63,9 @@ func (e *environment) presentNodes() vnfbalancer.Lead {
 	if e.makesCluster() {
 		return vnfbalancer.Lead{ControlPlane: e.controlPlane[:1]} // the other nodes are added once they are Ready
 	}
-	gone := slices.Concat(e.op.Change.Replaced, e.op.Change.Removed)
-	return vnfbalancer.Lead{ControlPlane: clusternodes.Without(e.controlPlane, clusternodes.Among(e.controlPlane, gone)),
-		Workers: clusternodes.Without(e.workers, clusternodes.Among(e.workers, gone))}
+	changes := []plan.Change{plan.IsReplaced, plan.IsRestarted, plan.IsRemoved}
+	return vnfbalancer.Lead{ControlPlane: clusternodes.Without(e.controlPlane, e.having(e.controlPlane, changes...)),
+		Workers: clusternodes.Without(e.workers, e.having(e.workers, changes...))}
 }
 
 func runInstallBalancer(ctx context.Context, e *environment, n mgmt.Node) error {

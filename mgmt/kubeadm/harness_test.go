@@ -123,6 +123,16 @@ func (p planned) Maintain(ctx context.Context, op *vnflcm.Operation) error {
 	return p.Driver.Maintain(ctx, op)
 }
 
+func (p planned) BeforeBatch(ctx context.Context, op *vnflcm.Operation) error {
+	p.compare(ctx, op)
+	return p.Driver.BeforeBatch(ctx, op)
+}
+
+func (p planned) AfterBatch(ctx context.Context, op *vnflcm.Operation) error {
+	p.compare(ctx, op)
+	return p.Driver.AfterBatch(ctx, op)
+}
+
 func (p planned) compare(ctx context.Context, op *vnflcm.Operation) {
 	tasks, err := p.Preview(ctx, op)
 	if err != nil {

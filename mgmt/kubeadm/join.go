@@ -109,6 +109,12 @@ func isNode(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool)
 	if !found || err != nil || node.ControlPlane != controlPlane {
 		return false, err
 	}
+	if controlPlane && e.op.ChangeVnfPkg != nil {
+		// A change that is rolled back may have removed the member of a machine that it has not changed.
+		if votes, err := e.etcd().HasVoter(ctx, n); !votes || err != nil {
+			return false, err
+		}
+	}
 	return n.Root().Succeeds(ctx, "test", "-e", "/etc/kubernetes/kubelet.conf")
 }
 

@@ -20,7 +20,8 @@ func leaves(do func(*nodedrain.Leaving, context.Context, mgmt.Node) error) actio
 // forced returns the same for tasks that give up after a time. A node that cannot leave does not stop a heal or a rollback.
 func forced(do func(*nodedrain.Leaving, context.Context, mgmt.Node, bool) error) action {
 	return func(ctx context.Context, e *environment, n mgmt.Node) error {
-		return do(&e.leave, ctx, n, e.op.Heal != nil || e.op.RollingBack)
+		silent := e.op.ChangeVnfPkg != nil && e.leave.Silent(n)
+		return do(&e.leave, ctx, n, e.op.Heal != nil || e.op.RollingBack || silent)
 	}
 }
 
@@ -35,8 +36,12 @@ func runReset(ctx context.Context, e *environment, n mgmt.Node) error {
 // runForget deletes what is stored of machines that are removed or replaced: connections, host keys, unfinished joins, and that an upgrade
 // has cordoned their nodes.
 func runForget(ctx context.Context, e *environment, _ mgmt.Node) error {
-	errs := []error{nodedrain.ForgetMachines(ctx, e.op, e.config.Pool)}
-	for _, v := range slices.Concat(e.op.Change.Removed, e.op.Change.Replaced) {
+	gone := slices.Concat(e.op.Change.Removed, e.op.Change.Replaced)
+	if e.op.ChangeVnfPkg != nil {
+		gone = e.op.Change.Removed // runNoteChange forgets machines whose disks end
+	}
+	errs := []error{nodedrain.Forget(ctx, e.op, e.config.Pool, gone)}
+	for _, v := range gone {
 		errs = append(errs, e.op.State().Delete(ctx, joiningState+v.ResourceID), e.op.State().Delete(ctx, cordonedState+v.ID))
 	}
 	return errors.Join(errs...)

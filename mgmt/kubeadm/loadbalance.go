@@ -67,7 +67,7 @@ func (e *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err
 // healing it writes its files again.
 func runRebalance(ctx context.Context, e *environment, n mgmt.Node) error {
 	controlPlane := e.controlPlane
-	if e.op.Phase() == string(vnflcm.HealStart) {
+	if e.op.Phase() == string(vnflcm.HealStart) || isBeforeBatch(e.op) {
 		controlPlane = e.up
 	}
 	return balance(ctx, e, n, controlPlane)

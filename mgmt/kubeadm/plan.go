@@ -9,7 +9,8 @@ import (
 // of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
 
 var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate,
-	Maintenance: map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates, vnflcm.Upgrade: upgrade}}
+	Maintenance:   map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates, vnflcm.Upgrade: upgrade},
+	ChangePackage: changePackage}
 
 // instantiate creates a cluster of new machines.
 func instantiate(c clusterShape) *operationPlan {
@@ -164,6 +165,11 @@ func (p *planner) makeCluster(after ...tasks) {
 
 // prepare prepares a new machine for kubeadm, or for the package's script.
 func (p *planner) prepare(n machine, after ...tasks) tasks {
+	return p.Chain(n, p.preparation(n), after...)
+}
+
+// preparation are the tasks that prepare a new machine, in their order. The first one logs in.
+func (p *planner) preparation(n machine) []task {
 	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
 	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
 	if p.Virtual && p.isControlPlane(n) {
@@ -178,7 +184,7 @@ func (p *planner) prepare(n machine, after ...tasks) tasks {
 	if p.Registries && !p.Script {
 		steps = append(steps, connectRegistries)
 	}
-	return p.Chain(n, steps, after...)
+	return steps
 }
 
 // initialise sets up the first control-plane node.
@@ -213,7 +219,7 @@ func (p *planner) connectAfterScript(n machine, after tasks) tasks {
 // finish revokes the credentials of the joins, and waits until the nodes are Ready.
 func (p *planner) finish(nodes []machine, after ...tasks) tasks {
 	after = append(after, p.Once(revokeCredentials, after...))
-	if p.Virtual && len(plan.Replaced(p.ControlPlane)) > 0 && !p.Whole {
+	if p.Virtual && len(plan.Replaced(p.ControlPlane))+len(plan.Restarted(p.ControlPlane)) > 0 && !p.Whole {
 		after = append(after, p.Each(p.ControlPlane, rebalance, after...))
 	}
 	ready := p.Once(awaitReady, after...)

@@ -92,6 +92,9 @@ func shapes(t testing.TB) []shape {
 		{name: "upgrade-load-balancer", setup: behindLB, cluster: old(behind(t, "complex", 0)), request: upgradesTo(`{"kubernetes_version":"1.36.3"}`)},
 		{name: "upgrade-one-control-plane-node", cluster: old(two), request: upgradesTo(`{"kubernetes_version":"1.35.6"}`)},
 		{name: "upgrade-control-plane", cluster: old(two), request: upgradesTo(`{"kubernetes_version":"1.36.3","upgrade":{"scope":"control-plane"}}`)},
+		{name: "change-package", cluster: append(virtual(t), clustertest.Sized("complex", 0)), request: changesPackage(`{}`)},
+		{name: "change-package-only-control-plane-node", cluster: two, request: changesPackage(`{"allow_data_loss":["masterNode"],"max_unavailable":2}`)},
+		{name: "change-package-load-balancer", setup: behindLB, cluster: behind(t, "simple", 0), request: changesPackage(`{"allow_data_loss":["masterNode"]}`)},
 		{name: "terminate", cluster: two, request: terminates(vnflcm.TerminateForceful)},
 		{name: "terminate-gracefully", cluster: two, request: terminates(vnflcm.TerminateGraceful)},
 	}

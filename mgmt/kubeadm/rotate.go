@@ -30,9 +30,9 @@ type rotation struct {
 }
 
 // findRegistries sets the registries that are in effect in this operation: those of a scale or heal request or, if the
-// request has none, those of the cluster. They replace the registries of the merged parameters.
+// request has none, those of the cluster. A change of the package does not change them. They replace the registries of the merged parameters.
 func (p *parameters) findRegistries(ctx context.Context, op *vnflcm.Operation) (rotation, error) {
-	if op.Scale == nil && op.Heal == nil {
+	if op.Scale == nil && op.Heal == nil && op.ChangeVnfPkg == nil {
 		return rotation{}, nil
 	}
 	before, err := registriesBefore(ctx, op)
@@ -40,7 +40,7 @@ func (p *parameters) findRegistries(ctx context.Context, op *vnflcm.Operation) (
 		return rotation{}, err
 	}
 	own, given := registriesOf(op.RequestParams())
-	if !given || op.RollingBack {
+	if given = given && op.ChangeVnfPkg == nil; !given || op.RollingBack {
 		own = before
 	}
 	p.Cluster.Registries = own

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 
@@ -13,7 +14,7 @@ type clusterShape struct {
 	ControlPlane, Workers, Storage, Balancers []machine
 	Removed                                   []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
-	Whole         bool // every machine is replaced
+	Whole         bool // every machine is replaced, or the machine of the only control-plane node: the operation makes a new cluster
 	Graceful      bool // the pods get time to end before the machines are removed
 	Script        bool // the package's script sets up the nodes
 	Network       bool // the driver sets up the pod network
@@ -37,7 +38,7 @@ func (c clusterShape) healsNodes() bool {
 }
 
 // shapeOf returns the cluster of an operation.
-func shapeOf(op *vnflcm.Operation, params *parameters, r rotation) clusterShape {
+func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r rotation) (clusterShape, error) {
 	p := &params.Cluster
 	c := clusterShape{
 		Whole:    op.WholeVNF(),
@@ -55,7 +56,7 @@ func shapeOf(op *vnflcm.Operation, params *parameters, r rotation) clusterShape 
 	}
 	c.Removed = plan.AllRemoved(op)
 	c.Upgrade = upgradeShapeOf(op, params, c)
-	return c
+	return c, c.findBatch(ctx, op)
 }
 
 // virtualAddress reports whether the address of the API is not a fixed address of any machine.

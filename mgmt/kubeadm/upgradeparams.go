@@ -195,7 +195,11 @@ func (p *parameters) findUpgraded(ctx context.Context, op *vnflcm.Operation, rec
 	p.versions.given = givenBy(op)
 	_, versionGiven := p.versions.given["kubernetes_version"]
 	var initial parameters
-	_, _ = op.Initial.AdditionalParams.Decode(&initial) // read has reported the error
+	request := op.Initial
+	if op.Former != nil {
+		request = op.Former.Initial // Initial has the parameters of the change of the package
+	}
+	_, _ = request.AdditionalParams.Decode(&initial) // read has reported the error
 	p.versions.from, p.versions.initial = cmp.Or(initial.Cluster.KubernetesVersion, recorded), &initial.Cluster.Packages
 	err := op.State().Get(ctx, upgradedState, &p.versions.upgraded)
 	if errors.Is(err, vnflcm.ErrNotFound) {

@@ -103,5 +103,5 @@ func runDeleteNode(ctx context.Context, d *deployment, n mgmt.Node) error {
 
 // runForget deletes the host keys and the connections of machines that no longer exist.
 func runForget(ctx context.Context, d *deployment, _ mgmt.Node) error {
-	return nodedrain.ForgetMachines(ctx, d.op, d.config.Pool)
+	return nodedrain.Forget(ctx, d.op, d.config.Pool, slices.Concat(d.op.Change.Removed, d.op.Change.Replaced))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // kinds are the kinds of all records.
-var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "vim", "vim-default", "renewal", "meta"}
+var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "package-use", "vim", "vim-default", "renewal", "meta"}
 
 // Snapshot is a world at rest and what its store has, for other labs to begin with.
 type Snapshot struct {
@@ -39,7 +39,7 @@ func (l *Lab) Records(kinds ...string) (out []store.Record) {
 func (l *Lab) Counted() map[string]int {
 	l.t.Helper()
 	out := map[string]int{}
-	for _, kind := range []string{"instance", "state", "step", "claim", "cancel", "vim", "renewal"} {
+	for _, kind := range []string{"instance", "state", "step", "claim", "cancel", "package-use", "vim", "renewal"} {
 		out[kind] = len(l.Records(kind))
 	}
 	return out

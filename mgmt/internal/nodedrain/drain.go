@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -155,10 +154,15 @@ func (l *Leaving) AwaitDetached(ctx context.Context, n mgmt.Node, force bool) er
 	})
 }
 
-// ForgetMachines deletes the connections to machines that are removed or replaced, and their host keys.
-func ForgetMachines(ctx context.Context, op *vnflcm.Operation, pool *sshexec.Pool) error {
+// Stay forgets the Node object that Record has recorded: the machine has not been deleted.
+func (l *Leaving) Stay(ctx context.Context, n mgmt.Node) error {
+	return l.Op.State().Delete(ctx, leavingState+n.ID)
+}
+
+// Forget deletes the connections to these machines, and their host keys.
+func Forget(ctx context.Context, op *vnflcm.Operation, pool *sshexec.Pool, machines []vnflcm.VNFC) error {
 	var errs []error
-	for _, v := range slices.Concat(op.Change.Removed, op.Change.Replaced) {
+	for _, v := range machines {
 		pool.Forget(v.ResourceID)
 		errs = append(errs, mgmt.ForgetHostKey(ctx, op, v.ResourceID))
 	}

@@ -22,6 +22,7 @@ const (
 	IsAdded
 	IsRemoved
 	IsReplaced
+	IsRestarted // the machine keeps its disk, and may restart
 )
 
 func having(change Change, groups ...[]Machine) []Machine {
@@ -39,6 +40,9 @@ func Removed(groups ...[]Machine) []Machine { return having(IsRemoved, groups...
 
 // Replaced returns the machines that the operation replaces by new ones.
 func Replaced(groups ...[]Machine) []Machine { return having(IsReplaced, groups...) }
+
+// Restarted returns the machines that keep their disks and may restart.
+func Restarted(groups ...[]Machine) []Machine { return having(IsRestarted, groups...) }
 
 // MachinesAt returns the existing machines that have a connection point, and those that the operation adds. Machines that do
 // not exist yet are recognised by their VDU.
@@ -75,14 +79,38 @@ func contains(list []vnflcm.VNFC, v vnflcm.VNFC) bool {
 }
 
 func machineOf(op *vnflcm.Operation, v vnflcm.VNFC) Machine {
-	m := Machine{ID: v.ID, Name: v.Label()}
+	return Machine{ID: v.ID, Name: v.Label(), Change: changeOf(op, v)}
+}
+
+// changeOf returns what an operation does with a VNFC. A change of the package does something in its batches only.
+func changeOf(op *vnflcm.Operation, v vnflcm.VNFC) Change {
 	switch {
+	case op.ChangeVnfPkg != nil && op.Batch == nil:
 	case contains(op.Change.Added, v):
-		m.Change = IsAdded
+		return IsAdded
 	case contains(op.Change.Removed, v):
-		m.Change = IsRemoved
+		return IsRemoved
+	case op.Batch != nil:
+		return changeBy(op.Batch, v)
 	case contains(op.Change.Replaced, v):
-		m.Change = IsReplaced
+		return IsReplaced
 	}
-	return m
+	return Unchanged
+}
+
+// changeBy returns what the batch of a change of the package does with an existing VNFC.
+func changeBy(b *vnflcm.PackageBatch, v vnflcm.VNFC) Change {
+	for _, u := range b.Units {
+		if u.ID != v.ID || u.Change != vnflcm.VnfcModified {
+			continue
+		}
+		switch u.Method {
+		case vnflcm.MethodRebuild, vnflcm.MethodReplace:
+			return IsReplaced
+		case vnflcm.MethodInPlace:
+			return IsRestarted
+		case vnflcm.MethodNone:
+		}
+	}
+	return Unchanged
 }

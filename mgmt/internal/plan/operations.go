@@ -12,6 +12,10 @@ type Operations[Shape any, E Environment] struct {
 	Instantiate, ScaleOut, ScaleIn, Heal, Terminate func(Shape) *Plan[E]
 
 	Maintenance map[vnflcm.MaintenanceTask]func(Shape) *Plan[E]
+
+	// ChangePackage returns the plan of one batch of a change of the package, with the phases BeforeBatchPhase and AfterBatchPhase. nil: the
+	// driver is no vnflcm.PackageBatcher.
+	ChangePackage func(Shape) *Plan[E]
 }
 
 // Plan returns the plan of an operation.
@@ -19,6 +23,8 @@ func (o Operations[Shape, E]) Plan(op *vnflcm.Operation, c Shape) *Plan[E] {
 	switch {
 	case op.Maintain != nil:
 		return o.Maintenance[op.Maintain.Task](c)
+	case op.ChangeVnfPkg != nil:
+		return o.ChangePackage(c)
 	case op.Terminate != nil:
 		return o.Terminate(c)
 	case op.Heal != nil:
@@ -53,6 +59,14 @@ func (o Operations[Shape, E]) Maintain(ctx context.Context, op *vnflcm.Operation
 		return err
 	}
 	return o.function(vnflcm.MaintenancePhase, parallel, open)(ctx, op)
+}
+
+// Batch runs the tasks of a phase of a batch, as Hooks does for hooks.
+func (o Operations[Shape, E]) Batch(ctx context.Context, op *vnflcm.Operation, phase vnflcm.Hook, parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
+	return o.function(phase, parallel, open)(ctx, op)
 }
 
 // function returns the function of a phase.

@@ -367,3 +367,11 @@ func Save(ctx context.Context, n mgmt.Node, name string) error {
 func poll(ctx context.Context, try func() error) error {
 	return retry.Policy{First: 100 * time.Millisecond, Most: time.Second}.Do(ctx, try)
 }
+
+// HasVoter reports whether etcd has a voting member on a node, healthy or not, as another node sees it.
+func (e Etcd) HasVoter(ctx context.Context, n mgmt.Node) (has bool, err error) {
+	return has, withEtcd(ctx, clusternodes.Without(e.Ask, []mgmt.Node{n}), []mgmt.Node{n}, func(_ *etcd.Client, members []etcd.Member) error {
+		has = slices.ContainsFunc(members, func(m etcd.Member) bool { return m.At(n.IP) && !m.Learner })
+		return nil
+	})
+}
