@@ -94,9 +94,23 @@ var scenarios = []scenario{
 	{"heal all of the MCIOPs", kubernetes.VimTypeHelm, mciopParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Heal(l.t.Context(), l.id, vnflcm.HealVnfRequest{})
 	}, false, mciopLab},
+	{"change the package of charts", kubernetes.VimTypeV1, twoReleases, changePackage(`{"prune": []}`), false, nil},
+	{"change the package of MCIOPs", kubernetes.VimTypeHelm, mciopParams, changePackage(`{"mciop_values": {"web": {"greeting": "hello"}}}`), false, mciopLab},
+	{"change manifests", kubernetes.VimTypeV2, plainParams, changePackage(`{}`), false, func(t *testing.T) *lab {
+		t.Helper()
+		l := newLab(t, kubernetes.VimTypeV2)
+		l.newer["Files/plain.yaml"].Data = []byte(strings.Replace(string(l.newer["Files/plain.yaml"].Data), "metadata: {name: settings}", "metadata: {name: settings-2}", 1))
+		return l
+	}},
 	{"terminate MCIOPs", kubernetes.VimTypeHelm, mciopParams, func(l *lab, m *vnflcm.Manager) (string, error) {
 		return m.Terminate(l.t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful, GracefulTerminationTimeout: 5})
 	}, true, mciopLab},
+}
+
+func changePackage(params string) func(*lab, *vnflcm.Manager) (string, error) {
+	return func(l *lab, m *vnflcm.Manager) (string, error) {
+		return m.ChangeVnfPkg(l.t.Context(), l.id, vnflcm.ChangeCurrentVnfPkgRequest{VnfdID: newVNFD, AdditionalParams: parse(l.t, params)})
+	}
 }
 
 func scaleWebs(l *lab, m *vnflcm.Manager) (string, error) {
@@ -149,6 +163,7 @@ func (s scenario) open(t *testing.T) *lab {
 // outcome is the end state, in terms that do not change from run to run.
 type outcome struct {
 	Objects   []string // pods of Deployments without the random part of their names
+	Images    []string // of workloads
 	Releases  []string
 	VNFCs     map[string]int
 	State     vnflcm.InstantiationState
@@ -161,6 +176,11 @@ func (l *lab) outcome() outcome {
 	out := outcome{VNFCs: map[string]int{}, Records: map[string]int{}, State: l.instance().InstantiationState,
 		Namespace: slices.Contains(l.objects("", "namespaces"), "namespaces/shop")}
 	_ = l.settled("shop")
+	for _, kind := range []string{"deployments", "statefulsets"} {
+		for _, o := range l.list("shop", kind) {
+			out.Images = append(out.Images, l.withoutID(o.GetName())+" "+l.image(kind, o.GetName()))
+		}
+	}
 	for _, name := range l.objects("shop", "deployments", "statefulsets", "pods", "configmaps", "services", "persistentvolumeclaims") {
 		name = l.withoutID(name)
 		for _, of := range []string{"pods/web", "pods/R-web", "pods/R-db-exporter"} {

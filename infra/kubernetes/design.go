@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -19,6 +20,7 @@ type design struct {
 	version2  bool     // charts as in version 2 of Tacker's API
 	byMCIOPs  bool     // charts are the MCIOPs of the VNFD
 	namespace string
+	pkg       fs.FS          // the package of the files below
 	releases  []release      // charts
 	files     []string       // or manifests
 	vdus      map[string]vdu // by id
@@ -42,6 +44,7 @@ type release struct {
 // source is where a chart comes from.
 type source struct {
 	file       string // in the package
+	pkg        fs.FS
 	ref        string // "repository/chart" or "oci://…"
 	version    string
 	repository *helmclient.Repository // that ref names
@@ -86,7 +89,7 @@ func (p *params) charts(vim vnflcm.VimConnectionInfo) bool {
 
 // read makes the design of an operation, and reports every fault of its additionalParams.
 func read(op *vnflcm.Operation) (*design, error) {
-	d := &design{vdus: map[string]vdu{}}
+	d := &design{vdus: map[string]vdu{}, pkg: op.Package}
 	var err error
 	if d.unknown, err = op.Params.Decode(&d.params); err != nil {
 		return nil, vnflcm.AtPath("additionalParams", err)
@@ -114,6 +117,9 @@ func read(op *vnflcm.Operation) (*design, error) {
 	}
 	d.readMapping(f, op)
 	d.findIdle()
+	for i := range d.releases {
+		d.releases[i].chart.pkg = d.pkg
+	}
 	return d, f.err()
 }
 

@@ -45,6 +45,9 @@
 // the time keep what the release has, and fields that other clients have changed stay. The archive of a chart of a repository
 // is kept with the instance, so that later operations do not need the repository.
 //
+// A change of the package (Driver.ChangePackage) upgrades releases to the charts of the new package, with the values that they have over the
+// values of the new charts, and applies the new manifests. Data that would end is refused unless the request names it.
+//
 // A heal of the whole VNF replaces only workloads, after dry runs have shown that the cluster accepts their replacements
 // (ErrRefused). Claims, Secrets and everything else stay. Terminating deletes claims only with additionalParams.delete_pvc, and
 // names what is left in a warning of the operation.

@@ -124,7 +124,12 @@ type work struct {
 	helm    *helm         // nil with manifests
 	vdus    []vduWorkload // nil before an instantiation, and for instances that an earlier version of vnfkit has made
 	pulled  map[pulledChart][]byte
-	closers []func()
+	// While the package changes, old is the same for the package that the VNF changes from, and planned are the workloads of the VDUs in
+	// op.Package: nil if a chart cannot be rendered. planning says that nothing may be stored.
+	old      *work
+	planned  []vduWorkload
+	planning bool
+	closers  []func()
 }
 
 // begin reads the request and connects. The caller closes the work.
@@ -161,6 +166,9 @@ func (d *Driver) connect(ctx context.Context, op *vnflcm.Operation, design *desi
 	}
 	if err == nil {
 		err = w.readVDUs(ctx)
+	}
+	if err == nil && op.Kind != vnflcm.OpInstantiate {
+		err = w.mix(ctx)
 	}
 	if err != nil {
 		w.close()

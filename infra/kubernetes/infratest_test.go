@@ -90,8 +90,8 @@ func oneChart(t testing.TB) fstest.MapFS {
 func TestInfraDriver(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]infratest.Setup{
-		"one chart": {Package: tosca.FS(oneChart(t)), Request: vnflcm.InstantiateVnfRequest{AdditionalParams: parse(t, `{"namespace": "shop"}`)}},
-		"a Deployment and a StatefulSet": {Package: tosca.FS(mciopPackage(t)), Aspect: "webs",
+		"one chart": {Package: tosca.FS(oneChart(t)), Changed: tosca.FS(renewed(t, oneChart(t))), Request: vnflcm.InstantiateVnfRequest{AdditionalParams: parse(t, `{"namespace": "shop"}`)}},
+		"a Deployment and a StatefulSet": {Package: tosca.FS(mciopPackage(t)), Changed: tosca.FS(renewed(t, mciopPackage(t))), Aspect: "webs",
 			Request: vnflcm.InstantiateVnfRequest{AdditionalParams: parse(t, mciopParams)}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,6 +30,9 @@ const maxSealedChart = 2 << 20
 // chartKey is the state key of the chart of a release.
 func chartKey(name string) string { return "kubernetes/chart/" + name }
 
+// formerChartKey is the state key of the chart that a release had before its package was changed.
+func formerChartKey(name string) string { return "kubernetes/former-chart/" + name }
+
 // keptChart is the chart that a release was installed from. Releases do not contain the charts that a chart depends on.
 type keptChart struct {
 	Source  string `json:"source"` // reference and version of the request
@@ -45,14 +48,11 @@ type pulledChart struct{ release, version string }
 // repository is pulled when none is kept, or when another client has upgraded the release, now, to another version.
 func (w *work) chart(ctx context.Context, r release, now *helmclient.Release) (helmclient.Chart, error) {
 	if r.chart.file != "" {
-		return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return packaged(w.op.Package, r.chart.file) }}, nil
+		return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return packaged(r.chart.pkg, r.chart.file) }}, nil
 	}
-	var kept keptChart
-	if err := w.op.State().Get(ctx, chartKey(r.name), &kept); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+	kept, err := w.keptChart(ctx, r)
+	if err != nil {
 		return helmclient.Chart{}, err
-	}
-	if kept.Source != r.chart.String() {
-		kept = keptChart{Version: r.chart.version}
 	}
 	if now != nil && now.Chart.Version != "" && now.Chart.Version != kept.Version {
 		kept = keptChart{Version: now.Chart.Version}
@@ -65,12 +65,25 @@ func (w *work) chart(ctx context.Context, r release, now *helmclient.Release) (h
 		archive = w.pulled[pulledChart{r.name, kept.Version}]
 	}
 	if archive == nil {
-		var err error
 		if archive, err = w.pull(ctx, r, kept.Version); err != nil {
 			return helmclient.Chart{}, err
 		}
 	}
 	return helmclient.Chart{Archive: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil }}, nil
+}
+
+// keptChart returns the chart that is kept for the source of a release.
+func (w *work) keptChart(ctx context.Context, r release) (keptChart, error) {
+	for _, key := range []string{chartKey(r.name), formerChartKey(r.name)} {
+		var kept keptChart
+		if err := w.op.State().Get(ctx, key, &kept); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+			return kept, err
+		}
+		if kept.Source == r.chart.String() {
+			return kept, nil
+		}
+	}
+	return keptChart{Version: r.chart.version}, nil
 }
 
 // keptArchive returns the archive that is kept, nil if it is lost.
@@ -115,6 +128,9 @@ func (w *work) pull(ctx context.Context, r release, version string) ([]byte, err
 		return nil, fmt.Errorf("%w: %w", helmclient.ErrInvalidChart, err)
 	}
 	w.pulled[pulledChart{r.name, meta.Version}] = archive // it may be too large to be kept
+	if w.planning {
+		return archive, nil
+	}
 	kept := keptChart{Source: r.chart.String(), Version: meta.Version, Digest: digest(archive)}
 	switch {
 	case len(archive) <= maxSealedChart:
@@ -128,7 +144,23 @@ func (w *work) pull(ctx context.Context, r release, version string) ([]byte, err
 			"chart", meta.Name, "version", meta.Version, "bytes", len(archive))
 	}
 	w.op.Log.InfoContext(ctx, "chart pulled", "release", r.name, "chart", meta.Name, "version", meta.Version, "sha256", kept.Digest)
+	if err := w.keepFormerChart(ctx, r); err != nil {
+		return nil, err
+	}
 	return archive, w.op.State().Put(ctx, chartKey(r.name), kept)
+}
+
+// keepFormerChart keeps the chart of another source that a release has had: the change of the package may be rolled back.
+func (w *work) keepFormerChart(ctx context.Context, r release) error {
+	var was keptChart
+	err := w.op.State().Get(ctx, chartKey(r.name), &was)
+	if errors.Is(err, vnflcm.ErrNotFound) || err == nil && was.Source == r.chart.String() {
+		return nil
+	}
+	if err == nil {
+		err = w.op.State().Put(ctx, formerChartKey(r.name), was)
+	}
+	return err
 }
 
 func (w *work) download(ctx context.Context, c helmclient.Chart) (archive []byte, err error) {
@@ -148,7 +180,7 @@ func (w *work) download(ctx context.Context, c helmclient.Chart) (archive []byte
 func (w *work) forgetCharts(ctx context.Context) error {
 	w.deleteCharts(ctx, w.op)
 	for _, r := range w.design.releases {
-		if err := w.op.State().Delete(ctx, chartKey(r.name)); err != nil {
+		if err := errors.Join(w.op.State().Delete(ctx, chartKey(r.name)), w.op.State().Delete(ctx, formerChartKey(r.name))); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,7 @@ type lab struct {
 	dynamic  dynamic.Interface
 	helm     *helmsdk.Client // a stranger's
 	files    fstest.MapFS
+	newer    fstest.MapFS // the package of newVNFD
 	packages vnflcm.Packages
 	store    store.Store
 	dir      string
@@ -56,7 +57,8 @@ func newLab(t *testing.T, kind string) *lab {
 func newLabOf(t *testing.T, kind string, files fstest.MapFS) *lab {
 	t.Helper()
 	l := &lab{t: t, cluster: cnftest.Start(t), files: files, store: store.NewMemory(), dir: t.TempDir(), kind: kind}
-	l.packages = packages(l.files)
+	l.newer = renewed(t, files)
+	l.packages = packages(l.files, l.newer)
 	var err, err2 error
 	l.dynamic, err = dynamic.NewForConfig(l.cluster.Config())
 	l.helm, err2 = helmsdk.New(helmsdk.Config{Cluster: l.cluster.Config(), Dir: t.TempDir()})

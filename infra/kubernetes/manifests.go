@@ -38,7 +38,7 @@ func (w *work) manifests(ctx context.Context) ([]*objects.Object, error) {
 	var all []*objects.Object
 	var files []string // of the objects
 	for _, name := range w.design.files {
-		list, err := manifest(w.op.Package, name)
+		list, err := manifest(w.design.pkg, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

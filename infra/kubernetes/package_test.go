@@ -199,6 +199,12 @@ func shop(t testing.TB) fstest.MapFS {
 	return files
 }
 
-func packages(files fstest.MapFS) vnflcm.Packages {
-	return vnflcm.PackagesFunc(func(context.Context, string, string) (tosca.Source, error) { return tosca.FS(files), nil })
+// packages returns the package for every VNFD but newVNFD, whose package is newer.
+func packages(files, newer fstest.MapFS) vnflcm.Packages {
+	return vnflcm.PackagesFunc(func(_ context.Context, _, vnfd string) (tosca.Source, error) {
+		if vnfd == newVNFD {
+			return tosca.FS(newer), nil
+		}
+		return tosca.FS(files), nil
+	})
 }

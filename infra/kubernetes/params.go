@@ -75,6 +75,7 @@ type paramsOfOperations struct {
 	Eviction       bool     `json:"eviction"`        // heal: pods are evicted, as their disruption budgets allow, instead of deleted
 	IgnoreFindings []string `json:"ignore_findings"` // heal of the whole VNF: objects that the cluster would refuse, such as "Deployment shop/web"
 	DeletePVC      bool     `json:"delete_pvc"`      // terminate: also delete the volume claims
+	ReuseValues    bool     `json:"reuse_values"`    // change of the package: values of the chart before it replace those of the new chart
 }
 
 // repositoryAddresses are the attributes with addresses of repositories and registries. helm on a machine connects to them, too.

@@ -48,7 +48,7 @@ func faultsOf(t *testing.T, cfg kubernetes.Config, kind, flavour, extra, additio
 func faultsIn(t *testing.T, files fstest.MapFS, cfg kubernetes.Config, kind, flavour, extra, additional string) (paths []string, err error) {
 	t.Helper()
 	d := kubernetes.New(cfg)
-	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: packages(files),
+	m, err := vnflcm.New(t.Context(), vnflcm.Config{Store: store.NewMemory(), Key: bytes.Repeat([]byte{1}, 32), Packages: packages(files, nil),
 		Infra: map[string]vnflcm.InfraDriver{kind: d}})
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func (d *Driver) readChecked(ctx context.Context, op *vnflcm.Operation) (*design
 		warnOfScripts(ctx, op)
 	}
 	err = errors.Join(err, d.checkHelm(op, design), op.CheckAddresses(repositoryAddresses, d.cfg.Allow.CheckHost))
-	if op.Kind == vnflcm.OpInstantiate {
+	if op.Kind == vnflcm.OpInstantiate || op.Kind == vnflcm.OpChangeVnfPkg {
 		err = errors.Join(err, design.syntax.err())
 	}
 	return design, err

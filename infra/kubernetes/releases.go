@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,6 +160,9 @@ func revisionKey(name string) string { return "kubernetes/revision/" + name }
 type before struct {
 	Operation string `json:"operation"`
 	Revision  int    `json:"revision"`
+	// VNFD is the one by which the revision runs, "" for that of the instance; To is the one of the package that the operation changes to.
+	VNFD string `json:"vnfd,omitempty"`
+	To   string `json:"to,omitempty"`
 }
 
 // keptRevisions is how many revisions of a release Helm keeps, since each one is a Secret in etcd.
@@ -178,7 +182,10 @@ func (w *work) recordPreviousRevision(ctx context.Context, name string, now *hel
 	if err != nil || was.Operation == w.op.ID {
 		return ownStale, err
 	}
-	was = before{Operation: w.op.ID}
+	was = before{Operation: w.op.ID, VNFD: was.runsBy(now)}
+	if w.old != nil {
+		was.VNFD, was.To = cmp.Or(was.VNFD, w.ownVNFD()), w.op.Package.VNFD().ID
+	}
 	if now != nil {
 		was.Revision = now.Revision
 	}

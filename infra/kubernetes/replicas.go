@@ -64,9 +64,9 @@ func (w *work) resizes(vduID string) bool {
 }
 
 // sets reports whether the operation sets the number of pods of a VDU at its workload. A scaling changes those of its
-// aspect, a heal none.
+// aspect, a heal none; a change of the package follows sizeChanged.
 func (w *work) sets(vduID string) bool {
-	return w.resizes(vduID) && (w.op.Kind != vnflcm.OpScale || scaled(w.op, vduID)) && w.op.Kind != vnflcm.OpHeal
+	return w.resizes(vduID) && (w.op.Kind != vnflcm.OpScale || scaled(w.op, vduID)) && w.op.Kind != vnflcm.OpHeal && w.op.Kind != vnflcm.OpChangeVnfPkg
 }
 
 // resize is the step that sets the numbers of pods that no value of a chart gives.

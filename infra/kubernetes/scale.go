@@ -100,7 +100,7 @@ func (w *work) changeOne(ctx context.Context, r release) error {
 
 // goBack rolls a release back to the revision before the operation, once.
 func (w *work) goBack(ctx context.Context, r release, now *helmclient.Release, was before) error {
-	description := "vnfkit rollback of operation " + w.op.ID
+	description := rollbackMark(w.op.ID)
 	if now.Revision == was.Revision || now.State == helmclient.Deployed && now.Description == description {
 		return nil
 	}

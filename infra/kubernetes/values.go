@@ -25,7 +25,7 @@ func (w *work) sources(r release) (helmclient.Values, error) {
 	v.Map = r.values
 	for _, name := range r.valueFiles {
 		v.Files = append(v.Files, func() (io.ReadCloser, error) {
-			data, err := fs.ReadFile(w.op.Package, name)
+			data, err := fs.ReadFile(r.chart.pkg, name)
 			return io.NopCloser(bytes.NewReader(data)), err
 		})
 	}

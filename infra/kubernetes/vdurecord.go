@@ -98,14 +98,15 @@ func (w *work) rendered(ctx context.Context) (all []workload, ok bool, err error
 // unrenderedError says that a chart cannot be rendered without an installation.
 type unrenderedError struct{ error }
 
-// renderNew returns the objects of a release that an earlier attempt has installed, else of its chart.
+// renderNew returns the objects of a release that an earlier attempt has installed, else of its chart; while the package changes, of the new
+// chart.
 func (w *work) renderNew(ctx context.Context, r release) ([]*objects.Object, error) {
 	now, err := w.find(ctx, r.name)
 	if err != nil {
 		return nil, err
 	}
 	var text string
-	if now != nil {
+	if now != nil && now.State != helmclient.Uninstalled && w.old == nil {
 		text, err = w.helm.Manifest(ctx, now.Name, 0)
 	} else {
 		var request helmclient.Install

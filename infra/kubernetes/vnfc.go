@@ -75,9 +75,14 @@ func (w *work) workloads(refs []objects.Ref) map[string]objects.Ref {
 	if w.vdus == nil {
 		return w.unrecordedWorkloads(refs)
 	}
+	return scaledWorkloads(w.vdus, refs)
+}
+
+// scaledWorkloads returns those that are known.
+func scaledWorkloads(known []vduWorkload, refs []objects.Ref) map[string]objects.Ref {
 	out := map[string]objects.Ref{}
 	for _, r := range refs {
-		for _, v := range w.vdus {
+		for _, v := range known {
 			if v.Scaled && sameObject(v.Workload, r) {
 				out[v.VDU] = r
 			}
@@ -122,7 +127,7 @@ func (w *work) vnfcs(pods []objects.Pod) (out []vnflcm.VNFC, unmapped []objects.
 		}
 		v := w.vnfc(p, id)
 		key := [2]string{p.Namespace, p.Name}
-		if was, ok := known[key]; ok && was.VDU == id {
+		if was, ok := known[key]; ok && w.isSame(was.VDU, id) {
 			v.ID = was.ID
 			delete(known, key)
 		} else {
@@ -141,12 +146,17 @@ func (w *work) vnfcs(pods []objects.Pod) (out []vnflcm.VNFC, unmapped []objects.
 	return out, unmapped
 }
 
+// isSame reports whether the VDU of a recorded VNFC is a VDU, or has become it by a change of the package.
+func (w *work) isSame(recorded, vduID string) bool {
+	return recorded == vduID || w.op.Successor(tosca.MappedVDU, recorded) == vduID
+}
+
 // inherit returns the id of a VNFC that has lost its pod.
 func (w *work) inherit(lost map[[2]string]vnflcm.VNFC, v *vnflcm.VNFC) string {
 	var heirs []vnflcm.VNFC
 	for _, was := range lost {
 		gone := slices.ContainsFunc(w.op.Change.Removed, func(r vnflcm.VNFC) bool { return r.ID == was.ID })
-		if was.VDU == v.VDU && !gone {
+		if w.isSame(was.VDU, v.VDU) && !gone {
 			heirs = append(heirs, was)
 		}
 	}

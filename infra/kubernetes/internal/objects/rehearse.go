@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
@@ -47,6 +48,42 @@ func (c *Client) Rehearse(ctx context.Context, objs []*Object, owner Owner) ([]F
 		}
 	}
 	return out, err
+}
+
+// RehearseApply asks the API server by dry runs whether Apply can apply objects. Objects whose kind or namespace a definition or a Namespace
+// among the objects makes are not asked for unless they exist.
+func (c *Client) RehearseApply(ctx context.Context, objs []*Object, owner Owner) ([]Finding, error) {
+	answers := make([]error, len(objs))
+	err := each(ctx, objs, func(ctx context.Context, i int, o *Object) error {
+		there, err := c.ours(ctx, RefOf(o), owner)
+		if err == nil && there != nil {
+			var at dynamic.ResourceInterface
+			if at, err = c.at(ctx, RefOf(o)); err == nil {
+				err = c.cluster.Retry(ctx, passing, func(ctx context.Context) error {
+					_, err := at.Apply(ctx, o.GetName(), mine(o, owner), metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+					return c.cluster.Explain(err)
+				})
+			}
+		}
+		if errors.Is(err, ErrForeign) || refuses(err, nil) || isInvalid(err) {
+			answers[i] = err
+			return nil
+		}
+		return unanswered(err)
+	})
+	var out []Finding
+	for i, answer := range answers {
+		if answer != nil {
+			out = append(out, Finding{RefOf(objs[i]), answer})
+		}
+	}
+	return out, err
+}
+
+// isInvalid reports whether the API server has found an object invalid, also because of a field that cannot be changed.
+func isInvalid(err error) bool {
+	status, answered := errors.AsType[*apierrors.StatusError](err)
+	return answered && apierrors.IsInvalid(status)
 }
 
 // rehearseOne returns the answer of the API server to one object.

@@ -1,0 +1,161 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
+	"github.com/vnfkit/vnfkit/tosca"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// loss is data that ends with an object.
+type loss struct {
+	of objects.Ref
+	vnflcm.DataLoss
+}
+
+// pruneName is the name of an object in additionalParams.prune.
+func pruneName(r objects.Ref) string {
+	return strings.Join(slices.DeleteFunc([]string{r.Kind, r.Namespace, r.Name}, func(part string) bool { return part == "" }), "/")
+}
+
+func lossOf(r objects.Ref, with ...string) loss {
+	r.UID = ""
+	return loss{r, vnflcm.DataLoss{Resource: r.String(), With: with, Consent: vnflcm.AllowPrune, Name: pruneName(r)}}
+}
+
+// losses returns the data that ends when objects are deleted: claims and volumes, definitions and namespaces with what they hold, and objects
+// that say that they must not be deleted.
+func (w *work) losses(ctx context.Context, gone []objects.Ref) (out []loss, err error) {
+	for _, r := range gone {
+		o, err := w.objects.Get(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case o == nil:
+		case r.Kind == "Namespace" && r.HoldsOthers():
+			found, err := w.inside(ctx, r.Name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, lossOf(r, found.left...))
+		case r.HoldsOthers():
+			n, kind, err := w.objects.Instances(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, lossOf(r, fmt.Sprintf("%d objects of kind %s", n, kind)))
+		case r.IsClaim(), r.IsVolume(), objects.Keeps(o):
+			out = append(out, lossOf(r))
+		case r.Kind == "StatefulSet":
+			claims, err := w.claimsThatEnd(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, claims...)
+		}
+	}
+	return out, nil
+}
+
+// claimsThatEnd returns the claims that Kubernetes deletes with a StatefulSet.
+func (w *work) claimsThatEnd(ctx context.Context, set *objects.Object) (out []loss, err error) {
+	if policy, _, _ := unstructured.NestedString(set.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"); policy != "Delete" {
+		return nil, nil
+	}
+	claims, err := w.claimsOf(ctx, set)
+	for _, r := range claims {
+		out = append(out, lossOf(r))
+	}
+	return out, err
+}
+
+// vanished returns the VDUs whose VNFCs end because op.Package has no such VDU.
+func (w *work) vanished() (out []vnflcm.DataLoss) {
+	pods := map[string][]string{}
+	for _, v := range w.op.VNFCs {
+		id := v.VDU
+		if w.op.VersionOf(v).Package != w.op.Package {
+			id = w.op.Successor(tosca.MappedVDU, v.VDU)
+		}
+		if w.op.Flavour.VDU(id) == nil {
+			pods[v.VDU] = append(pods[v.VDU], "pod "+v.ResourceID)
+		}
+	}
+	for _, id := range sortedKeys(pods) {
+		out = append(out, vnflcm.DataLoss{Resource: "the VDU " + id, With: pods[id], Consent: vnflcm.AllowDataLoss, Name: id})
+	}
+	return out
+}
+
+// consents are the objects that the request allows to delete.
+func (w *work) consents() []string {
+	var p vnflcm.PackageChangeOptions
+	if _, err := w.op.ChangeVnfPkg.AdditionalParams.Decode(&p); err != nil {
+		return nil
+	}
+	return p.Prune
+}
+
+// checkGone refuses the end of data that the request does not allow. The Manager has asked before: since then the cluster or a chart of a
+// repository may have changed.
+func (w *work) checkGone(ctx context.Context, had, after objects.Manifest) error {
+	list, err := w.losses(ctx, without(had.Refs, after.Refs))
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, l := range list {
+		if !slices.Contains(w.consents(), l.Name) {
+			faults = append(faults, &vnflcm.ParamError{Path: "additionalParams." + string(l.Consent), Reason: "must name " + l.Name + ", which would be deleted: nothing of this unit was changed"})
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// prune deletes objects that a release no longer has, that Helm leaves on the cluster, and that the request allows to delete.
+func (w *work) prune(ctx context.Context, gone []objects.Ref, release string) error {
+	var refs []objects.Ref
+	for _, r := range gone {
+		if !slices.Contains(w.consents(), pruneName(r)) {
+			continue
+		}
+		o, err := w.objects.Get(ctx, r)
+		if err != nil {
+			return err
+		}
+		if o == nil {
+			continue
+		}
+		if namespace, name := objects.HelmRelease(o); namespace == w.design.namespace && name == release {
+			refs = append(refs, objects.RefOf(o))
+		}
+	}
+	return w.deleteByUID(ctx, refs)
+}
+
+// leaveStaying notes for the termination the claims that stay when StatefulSets are deleted, and other objects that stay.
+func (w *work) leaveStaying(ctx context.Context, gone []objects.Ref) error {
+	claims, err := w.objects.Claims(ctx, gone)
+	if err != nil {
+		return err
+	}
+	staying, err := w.objects.Staying(ctx, gone)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	for _, r := range slices.Concat(claims, staying) {
+		if w.op.RollingBack || !slices.Contains(w.consents(), pruneName(r)) {
+			texts = append(texts, r.String())
+		}
+	}
+	return w.leave(ctx, texts)
+}
