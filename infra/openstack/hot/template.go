@@ -19,6 +19,8 @@ type Template struct {
 	// files holds these files by the text of the reference: Heat uses the same key.
 	files map[string]*file
 	fsys  fs.FS
+	// shown are the files of a stack, which take the place of fsys.
+	shown map[string]string
 }
 
 // file is a file of the package. Nested templates are parsed, other files are not.
@@ -70,6 +72,19 @@ func Load(pkg fs.FS, flavour string) (*Template, error) {
 	return t, t.resolve(&t.file, nil)
 }
 
+// Parse reads the template of a stack with its files, as Heat shows them. The keys of files are the texts of the references. Errors wrap
+// ErrTemplate.
+func Parse(text string, files map[string]string) (*Template, error) {
+	t := &Template{file: file{path: "template of the stack", text: []byte(text)}, files: map[string]*file{}, shown: files}
+	if t.shown == nil {
+		t.shown = map[string]string{}
+	}
+	if err := t.parse(&t.file); err != nil {
+		return nil, err
+	}
+	return t, t.resolve(&t.file, nil)
+}
+
 // baseOf finds the file of the base HOT.
 func baseOf(pkg fs.FS, flavour string) (string, error) {
 	if !fs.ValidPath(flavour) || strings.Contains(flavour, "/") || flavour == "." {
@@ -99,6 +114,10 @@ func baseOf(pkg fs.FS, flavour string) (string, error) {
 // read reads a file of the package. It refuses files larger than maxFile.
 func (t *Template) read(name string) (*file, error) {
 	out := &file{path: name}
+	if t.shown != nil {
+		out.text = []byte(t.shown[name])
+		return out, nil
+	}
 	f, err := t.fsys.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
@@ -237,6 +256,12 @@ func (t *Template) include(from *file, ref *yaml.Node, nested bool, above []stri
 func (t *Template) find(from *file, ref *yaml.Node) (string, error) {
 	if strings.Contains(ref.Value, "://") || path.IsAbs(ref.Value) || strings.Contains(ref.Value, "\\") || strings.HasPrefix(ref.Value, "file:") {
 		return "", from.fault(ref, "%q is no path within the package", ref.Value)
+	}
+	if t.shown != nil {
+		if _, there := t.shown[ref.Value]; !there {
+			return "", from.fault(ref, "%q is not among the files of the stack", ref.Value)
+		}
+		return ref.Value, nil
 	}
 	base := path.Dir(t.path)
 	for _, dir := range []string{path.Dir(from.path), path.Join(base, "nested"), base} {
