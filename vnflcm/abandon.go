@@ -55,7 +55,7 @@ func (m *Manager) Abandon(ctx context.Context, instanceID string) (*AbandonedIns
 				return err
 			}
 		}
-		return errors.Join(m.records.DropAll(ctx, b, kindState, instanceID+"/"), m.records.Drop(ctx, b, kindExpiry, instanceID), m.records.Drop(ctx, b, kindPackageUse, instanceID), m.records.Put(ctx, b, kindAbandoned, instanceID, abandonedRecord(left)),
+		return errors.Join(m.records.DropAll(ctx, b, kindState, instanceID+"/"), m.records.dropEvidence(ctx, b, instanceID+"/"), m.records.Drop(ctx, b, kindExpiry, instanceID), m.records.Drop(ctx, b, kindPackageUse, instanceID), m.records.Put(ctx, b, kindAbandoned, instanceID, abandonedRecord(left)),
 			m.records.appendChange(b, InstanceDeleted, left.VNF, nil))
 	})
 	if err != nil {

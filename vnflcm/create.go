@@ -69,7 +69,8 @@ func (m *Manager) addInstance(b *store.Batch, rec *instanceRecord) error {
 
 // Delete removes an instance that is not instantiated (SOL003 v2.6.1 5.4.3.3.5): ErrState if it is,
 // ErrConflict while an operation holds it or if it changes at the same time. ifMatch is the Version that the instance must
-// still have (ErrPrecondition), "" for any. Its operation occurrences stay.
+// still have (ErrPrecondition), "" for any. Its operation occurrences stay, without
+// their evidence.
 func (m *Manager) Delete(ctx context.Context, instanceID, ifMatch string) error {
 	rec, version, err := m.instanceAt(ctx, instanceID, ifMatch)
 	if err != nil {
@@ -82,6 +83,9 @@ func (m *Manager) Delete(ctx context.Context, instanceID, ifMatch string) error 
 		return fmt.Errorf("%w: VNF instance %s is %s, terminate it first", ErrState, instanceID, rec.Instance.InstantiationState)
 	}
 	b := store.Batch{Delete: []store.Record{{Kind: kindInstance, ID: instanceID, Version: version}}}
+	if err := m.records.dropEvidence(ctx, &b, instanceID+"/"); err != nil {
+		return err
+	}
 	if err := m.records.appendChange(&b, InstanceDeleted, rec.identity(), nil); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ const (
 	kindAutomatic   = "automatic"
 	kindPackageUse  = "package-use"
 	kindSnapshot    = "snapshot"
+	kindEvidence    = "evidence"
 )
 
 // contentOf returns a value that the content of records of a kind is read into.
@@ -71,6 +72,8 @@ func contentOf(kind string) any {
 		return new(renewal)
 	case kindExpiry:
 		return new(expiryRecord)
+	case kindEvidence:
+		return new(evidenceRecord)
 	case kindPackageUse:
 		return new(packageUse)
 	case kindSnapshot:

@@ -18,7 +18,7 @@ import (
 // error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindStep, kindHistory, kindCount, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindVIMNotes, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, kindPackageUse, kindSnapshot, ledger.KindMeta} {
+	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindStep, kindHistory, kindCount, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindVIMNotes, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, kindPackageUse, kindSnapshot, kindEvidence, ledger.KindMeta} {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
 		err := m.records.EachPage(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
 			if m.records.IsNewest(one[0]) {
@@ -187,7 +187,7 @@ func (m *Manager) purge(ctx context.Context, q store.Query, remove remover, old 
 	return removed, err
 }
 
-// removeOperations removes operations that have ended, with their history.
+// removeOperations removes operations that have ended, with their history and evidence.
 func (m *Manager) removeOperations(ctx context.Context, list []store.Record) error {
 	suspects, err := m.cfg.Store.List(ctx, store.Query{Kind: kindSuspect}) // an earlier version of vnfkit leaves them
 	if err != nil {
@@ -198,7 +198,8 @@ func (m *Manager) removeOperations(ctx context.Context, list []store.Record) err
 	})
 	b := store.Batch{Delete: slices.Concat(list, suspects)}
 	for _, stored := range list {
-		if err := m.records.Drop(ctx, &b, kindHistory, stored.ID); err != nil {
+		err := errors.Join(m.records.Drop(ctx, &b, kindHistory, stored.ID), m.records.dropEvidence(ctx, &b, evidencePrefix(stored.Index.Instance, stored.ID)))
+		if err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,7 @@ func (m *Manager) start(ctx context.Context) {
 	}
 	if !m.cfg.AcceptOnly {
 		m.keeping.Go(func() { m.renewVIMs(ctx) })
+		m.keeping.Go(func() { m.expireEvidence(ctx) })
 		m.startCertificates(ctx)
 	}
 }

@@ -256,6 +256,7 @@ type stepGuard struct {
 	mayBegin  func(context.Context) error // says why no further step may begin
 	journal   map[string]store.Record     // of the phase, when it began
 	performed *performance
+	keeping   sync.Mutex // while evidence is stored
 }
 
 var stepName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)

@@ -22,6 +22,7 @@ const adminHelp = `Vnfm admin has commands for the operator of a VNFM. They read
 	vnfm admin -config vnfm.yaml vims               the registry of VIMs, without credentials
 	vnfm admin -config vnfm.yaml diagnose ID        what the record of a VNF instance and its VIM do not have in common
 	vnfm admin -config vnfm.yaml diagnose -all      of all VNF instances, and what no record has
+	vnfm admin -config vnfm.yaml evidence OPERATION what is kept of the failures of an operation: journals, containers, events
 	vnfm admin -config vnfm.yaml kubeconfig ID      print a kubeconfig of a cluster; it has a credential
 	vnfm admin -config vnfm.yaml ssh ID             list the machines of a VNF instance
 	vnfm admin -config vnfm.yaml ssh ID VNFC        run the commands of standard input on a machine

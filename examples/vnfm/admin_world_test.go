@@ -157,6 +157,48 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
+// TestAdminEvidence prints what is kept of a failure.
+func TestAdminEvidence(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, t.TempDir())
+	defer l.close()
+	inst, err := l.Create(t.Context(), vnflcm.CreateVnfRequest{VnfdID: sampleVNFD})
+	must(t, err)
+	var req vnflcm.InstantiateVnfRequest
+	text, err := os.ReadFile(filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json"))
+	must(t, errors.Join(err, json.Unmarshal(text, &req)))
+	over, err1 := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":{"private_registry_connection_info":[{"connection_type":"0","server":"198.18.9.8:5000","probe_image":"pause:1"}]}}`))
+	req.AdditionalParams, err = req.AdditionalParams.Merge(over)
+	must(t, errors.Join(err, err1))
+	opID, err := l.Instantiate(t.Context(), inst.ID, req)
+	must(t, err)
+	if _, err := l.Wait(t.Context(), opID); err == nil {
+		t.Fatal("the operation has not failed")
+	}
+	for _, c := range []struct {
+		words []string
+		wants []string
+	}{
+		{[]string{"diagnose", inst.ID}, []string{"evidence of", opID, "registries", "workerNode-0", "vnfm admin evidence OPERATION"}},
+		{[]string{"evidence", opID}, []string{"==> registries on workerNode-0 at ", ": containers <==\nNAME", ": error <=="}},
+	} {
+		got, err := l.run(admin.Options{}, "", c.words...)
+		must(t, err)
+		for _, want := range c.wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%v: %q is not in\n%s", c.words, want, got)
+			}
+		}
+	}
+	if records := readAudit(t, filepath.Join(l.dir, "audit.json")); !slices.Contains(records, operator()+" vnfm admin evidence "+opID+" accepted") {
+		t.Errorf("audit records: %v", records)
+	}
+	_, err = l.run(admin.Options{}, "", "evidence", "unknown")
+	if !errors.Is(err, vnflcm.ErrNotFound) {
+		t.Errorf("an unknown operation: %v", err)
+	}
+}
+
 // TestSSH runs commands on machines.
 func TestSSH(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,8 @@ func (s store) Images() (names []string) {
 	return names
 }
 
+func (s store) Containers() []containerd.Container { return s.c.containers() }
+
 func (s store) AddImage(name string) {
 	_ = s.c.on(func(m *machine) error {
 		if !slices.Contains(m.Images, name) {

@@ -50,6 +50,8 @@ type environment struct {
 	turn  chan struct{}     // has a value while a control-plane node joins whose member does not vote yet
 	begun plan.Result[bool] // control-plane nodes whose join this process has begun
 
+	witnesses witnesses
+
 	versions clusterVersions
 	dead     plan.Result[bool] // set by findDead: workers on which an upgrade does nothing
 	listing  sync.Mutex

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -144,7 +143,7 @@ func runAwaitNode(ctx context.Context, e *environment, n mgmt.Node, h hop) error
 	}
 	err := e.kube.WaitKubelet(ctx, n.IP, atLeast(h.version()), func(message string) { e.op.Report(ctx, message) })
 	if err != nil {
-		return e.withJournal(ctx, n, err)
+		return err
 	}
 	return runCountNodes(ctx, e, n)
 }
@@ -183,21 +182,4 @@ func runCountNodes(ctx context.Context, e *environment, _ mgmt.Node) error {
 // runAwaitStaticPods waits until the static pods of a control-plane node run with its kubelet.
 func runAwaitStaticPods(ctx context.Context, e *environment, n mgmt.Node, _ hop) error {
 	return e.kube.WaitStaticPods(ctx, n.IP, controlplane.StaticEtcd, controlplane.StaticAPIServer, controlplane.StaticControllerManager, controlplane.StaticScheduler)
-}
-
-// journalLimit bounds how long a machine that did not come back is asked for its journal.
-const journalLimit = 20 * time.Second
-
-// withJournal adds to the error of a node that is not Ready what its kubelet has said last.
-func (e *environment) withJournal(ctx context.Context, n mgmt.Node, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalLimit)
-	defer cancel()
-	said, errJournal := controlplane.KubeletJournal(ctx, n)
-	if errJournal != nil {
-		return errors.Join(err, fmt.Errorf("the journal of the kubelet cannot be read: %w", errJournal))
-	}
-	if said = strings.TrimSpace(said); said == "" {
-		return err
-	}
-	return fmt.Errorf("%w; the kubelet of %s said: %s", err, n.Label(), e.op.Mask(said))
 }

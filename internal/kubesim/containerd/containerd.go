@@ -159,23 +159,34 @@ func fetch(ctx context.Context, p *program.Call, n pull.Network, name, creds str
 type Store interface {
 	Images() []string
 	AddImage(name string)
+	Containers() []Container
 }
+
+// Container is a container that runs in a pod.
+type Container struct{ Name, Pod string }
 
 // Crictl asks containerd to pull.
 func Crictl(ctx context.Context, p *program.Call, n pull.Network, images Store, runs bool) error {
 	var endpoint string
-	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) { f.StringVarP(&endpoint, "runtime-endpoint", "r", "", "") })
+	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) {
+		f.StringVarP(&endpoint, "runtime-endpoint", "r", "", "")
+		f.BoolP("all", "a", false, "")
+	})
 	if err != nil {
 		return err
 	}
 	if err := p.Root(); err != nil {
 		return err
 	}
-	if endpoint != "unix:///run/containerd/containerd.sock" || len(args) != 2 || args[0] != "pull" {
+	lists := len(args) == 1 && args[0] == "ps"
+	if endpoint != "unix:///run/containerd/containerd.sock" || !lists && (len(args) != 2 || args[0] != "pull") {
 		return fmt.Errorf("kubesim: crictl %q is not simulated", p.Args)
 	}
 	if !runs {
 		return errors.New("validate service connection: connect: no such file or directory")
+	}
+	if lists {
+		return list(p, images)
 	}
 	f, _, err := read(p)
 	if err != nil {
@@ -194,7 +205,16 @@ func Crictl(ctx context.Context, p *program.Call, n pull.Network, images Store, 
 	return nil
 }
 
-// Ctr lists images, and pulls without what containerd is configured to do.
+// list prints the containers of a machine.
+func list(p *program.Call, of Store) error {
+	p.Printf("%-30s %-10s %s\n", "NAME", "STATE", "POD")
+	for _, c := range of.Containers() {
+		p.Printf("%-30s %-10s %s\n", c.Name, "Running", c.Pod)
+	}
+	return nil
+}
+
+// Ctr lists images and containers, and pulls without what containerd is configured to do.
 func Ctr(ctx context.Context, p *program.Call, n pull.Network, images Store) error {
 	var namespace, dir string
 	var quiet bool
@@ -214,6 +234,9 @@ func Ctr(ctx context.Context, p *program.Call, n pull.Network, images Store) err
 			p.Printf("%s\n", name)
 		}
 		return nil
+	}
+	if namespace == "k8s.io" && slices.Equal(args, []string{"containers", "list"}) {
+		return list(p, images)
 	}
 	if namespace != "k8s.io" || len(args) != 3 || args[0] != "images" || args[1] != "pull" {
 		return fmt.Errorf("kubesim: ctr %q is not simulated", p.Args)

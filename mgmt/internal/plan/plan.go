@@ -18,6 +18,12 @@ type Environment interface {
 	Close()
 }
 
+// Witness is an Environment that explains failures.
+type Witness interface {
+	// Failed returns the error of a task, with what explains it. The task counts as running until Failed returns.
+	Failed(ctx context.Context, task string, n mgmt.Node, err error) error
+}
+
 // Kind is a kind of task: its description in a plan, and the code that runs it.
 type Kind[E Environment] struct {
 	Name string // name of the step in the journal

@@ -104,7 +104,12 @@ func (r *run[E]) start(ctx context.Context, i int) {
 	}
 	r.states[i] = running
 	go func() {
-		r.errs[i] = t.Do(ctx, r.env, r.env.Node(t.On))
+		n := r.env.Node(t.On)
+		err := t.Do(ctx, r.env, n)
+		if w, able := any(r.env).(Witness); able && err != nil {
+			err = w.Failed(ctx, t.Name, n, err)
+		}
+		r.errs[i] = err
 		r.ended <- i
 	}()
 }

@@ -58,6 +58,7 @@ var commands = map[string]command{
 	"kubeconfig": {words: "ID", least: 1, most: 1, run: (*VNFM).kubeconfig},
 	"ssh":        {words: "ID [VNFC [-- command]]", least: 1, most: -1, world: true, run: (*VNFM).ssh},
 	"diagnose":   {words: "ID, or -all", most: 1, json: true, world: true, run: (*VNFM).diagnose},
+	"evidence":   {words: "OPERATION", least: 1, most: 1, json: true, run: (*VNFM).evidence},
 	"grant":      {words: "OPERATION REASON", least: 2, most: -1, yes: true, run: (*VNFM).grant},
 	"abandon":    {words: "ID", least: 1, most: 1, yes: true, run: (*VNFM).abandon},
 	"forget":     {words: "KIND ID", least: 2, most: 2, yes: true, run: (*VNFM).forget},

@@ -110,6 +110,13 @@ func (v *VNFM) diagnose(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
+	if err := v.showFindings(list); err != nil || v.Options.JSON || v.Options.All {
+		return err
+	}
+	return v.listEvidence(ctx, words[0])
+}
+
+func (v *VNFM) showFindings(list []vnflcm.Finding) error {
 	if len(list) == 0 && !v.Options.JSON {
 		_, err := fmt.Fprintln(v.Out, "The records and what exists agree.")
 		return err

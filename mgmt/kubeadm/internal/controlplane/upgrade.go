@@ -12,7 +12,6 @@ import (
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
-	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
 
@@ -138,11 +137,4 @@ func number(ctx context.Context, n mgmt.Node, argv ...string) (int64, error) {
 		}
 	}
 	return 0, errors.New(n.Label() + ": " + argv[0] + " prints no number")
-}
-
-// KubeletJournal returns the last lines of the journal of the kubelet.
-func KubeletJournal(ctx context.Context, n mgmt.Node) (string, error) {
-	tail := &linux.Tail{Most: 4 << 10}
-	err := n.Root().Exec(ctx, sshexec.Command{Argv: []string{"journalctl", "--unit", "kubelet", "--lines", "20", "--no-pager", "--output", "cat"}, Stdout: tail})
-	return tail.String(), err
 }
