@@ -26,13 +26,16 @@ func bothVersions(t *testing.T, list ...packages.Sample) (dir string) {
 	return dir
 }
 
-// TestChangeOfSamplePackage previews and changes the package of a running cluster to its second version, over HTTP.
+// TestChangeOfSamplePackage previews and changes the package of a running cluster to its second version, over HTTP. The cluster has three
+// control-plane nodes: with one of them it would end.
 func TestChangeOfSamplePackage(t *testing.T) {
 	t.Parallel()
 	first := packages.KubernetesCluster
 	p := start(t, t.TempDir(), "-packages="+bothVersions(t, first))
 	instance := p.create(first.VNFDID)
-	p.do(instance+"/instantiate", request(t, "instantiate_sandbox.json"))
+	three := request(t, "instantiate_complex.json")
+	three["vimConnectionInfo"] = request(t, "instantiate_sandbox.json")["vimConnectionInfo"]
+	p.do(instance+"/instantiate", three)
 	change := request(t, "change_vnfpkg.json")
 
 	_, preview := p.send("POST", strings.TrimSuffix(p.api, "/vnflcm/v2")+"/preview/v1/vnf_instances/"+path.Base(instance)+"/change_vnfpkg", change, 200)
