@@ -122,6 +122,11 @@ type PackageUnit struct {
 	Details []UnitDetail `json:"details,omitempty"`
 }
 
+// EndsDisk reports whether an existing machine gets a new local disk.
+func (u PackageUnit) EndsDisk() bool {
+	return u.Change == VnfcModified && (u.Method == MethodRebuild || u.Method == MethodReplace)
+}
+
 // UnitDetail is one difference between the two packages, for readers. It has no secrets.
 type UnitDetail struct {
 	// Name is what differs: image, flavour, user_data, volume data, chart, values.replicas, or an object such as "Deployment default/web".

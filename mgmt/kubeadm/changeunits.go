@@ -93,11 +93,6 @@ func (a *arrangement) vnfc(u vnflcm.PackageUnit) (vnflcm.VNFC, bool) {
 	return a.op.VNFCs[i], true
 }
 
-// endsDisk reports whether the local disk of a unit ends.
-func endsDisk(u vnflcm.PackageUnit) bool {
-	return u.Change == vnflcm.VnfcModified && (u.Method == vnflcm.MethodRebuild || u.Method == vnflcm.MethodReplace)
-}
-
 // consider finds the faults of one unit and the data that ends with it.
 func (a *arrangement) consider(u *vnflcm.PackageUnit) {
 	isControlPlane := a.is(*u, a.p.Cluster.Master.SSHCPName)
@@ -105,9 +100,9 @@ func (a *arrangement) consider(u *vnflcm.PackageUnit) {
 	switch {
 	case single && u.Change != vnflcm.VnfcModified:
 		a.refuse(*u, "is %s by the change: the numbers of control-plane nodes, load balancers and storage servers stay as they were instantiated", u.Change)
-	case isControlPlane && endsDisk(*u):
+	case isControlPlane && u.EndsDisk():
 		a.considerControlPlane(*u)
-	case a.isStorage(*u) && endsDisk(*u):
+	case a.isStorage(*u) && u.EndsDisk():
 		a.considerStorage(*u)
 	}
 	u.Alone = u.Alone || single
@@ -145,7 +140,7 @@ func (a *arrangement) lose(u vnflcm.PackageUnit, resource string, with ...string
 
 // findLocalVolumes adds a loss for each node that has persistent volumes on a disk that ends.
 func (d *Driver) findLocalVolumes(ctx context.Context, a *arrangement) error {
-	if !slices.ContainsFunc(a.plan.Units, func(u vnflcm.PackageUnit) bool { return endsDisk(u) && a.isNode(u) }) {
+	if !slices.ContainsFunc(a.plan.Units, func(u vnflcm.PackageUnit) bool { return u.EndsDisk() && a.isNode(u) }) {
 		return nil
 	}
 	e, err := d.open(ctx, a.op)
@@ -160,7 +155,7 @@ func (d *Driver) findLocalVolumes(ctx context.Context, a *arrangement) error {
 		}
 		volumes, err := e.kube.LocalVolumes(ctx)
 		for _, u := range a.plan.Units {
-			if endsDisk(u) && a.isNode(u) {
+			if u.EndsDisk() && a.isNode(u) {
 				a.loseVolumes(u, e.nodes(), nodes, volumes)
 			}
 		}

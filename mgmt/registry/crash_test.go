@@ -53,4 +53,17 @@ func TestCrash(t *testing.T) {
 				return m.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.VNFCs(id)[0].ID}})
 			}}.Run(t)
 	})
+	t.Run("change the package", func(t *testing.T) {
+		t.Parallel()
+		setup, second := setup, secondPackage(t, setup.Package)
+		setup.Sandbox.Rebuild = true
+		mgmttest.Crash{Setup: setup, End: end,
+			Prepare: func(l *mgmttest.Lab) string {
+				return l.Instantiated("instantiate.json", onVolume, with(t, tlsOnly), with(t, volume))
+			},
+			Begin: func(l *mgmttest.Lab, m *vnflcm.Manager, id string) (string, error) {
+				l.Onboard(second)
+				return m.ChangeVnfPkg(t.Context(), id, changing(t, `{}`))
+			}}.Run(t)
+	})
 }

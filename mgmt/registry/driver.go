@@ -63,7 +63,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	}
 	p, err := read(op)
 	p.warn(ctx, op)
-	return errors.Join(err, p.check(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	return errors.Join(err, p.check(op), p.checkPackageChange(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 }
 
 // addresses are the attributes with addresses that programs on the machine connect to.
