@@ -80,6 +80,7 @@ type grantRequest struct {
 	InstanceID      string              `json:"vnfInstanceId"`
 	OperationID     string              `json:"vnfLcmOpOccId"`
 	VnfdID          string              `json:"vnfdId"`
+	DstVnfdID       string              `json:"dstVnfdId,omitempty"` // of a change of the package
 	FlavourID       string              `json:"flavourId"`
 	Operation       vnflcm.LcmOperation `json:"operation"`
 	AddResources    []resource          `json:"addResources,omitempty"`
@@ -96,8 +97,15 @@ type resource struct {
 }
 
 func newGrantRequest(op *vnflcm.Operation) grantRequest {
-	return grantRequest{InstanceID: op.InstanceID, OperationID: op.ID, VnfdID: op.Package.VNFD().ID, FlavourID: op.Initial.FlavourID, Operation: op.Kind,
+	out := grantRequest{InstanceID: op.InstanceID, OperationID: op.ID, VnfdID: op.Package.VNFD().ID, FlavourID: op.Initial.FlavourID, Operation: op.Kind,
 		AddResources: resources(op.Change.Added), UpdateResources: resources(op.Change.Replaced), RemoveResources: resources(op.Change.Removed)}
+	if op.Former != nil {
+		out.VnfdID, out.DstVnfdID = op.Former.Package.VNFD().ID, op.Package.VNFD().ID
+	}
+	if op.Former != nil && op.RollingBack {
+		out.VnfdID, out.DstVnfdID = out.DstVnfdID, out.VnfdID // the request was for the way there
+	}
+	return out
 }
 
 func resources(vnfcs []vnflcm.VNFC) []resource {

@@ -14,7 +14,7 @@
 //	request                         the request, in the form of SOL003 version 3
 //	vnf_instance                    the VNF instance in that form, with the credentials of its VIM
 //	grant_request, grant_response   what the operation adds and removes, and the grant; None for no grant
-//	tmp_csar_dir                    the folder
+//	tmp_csar_dir                    the folder; in a change of the package it has the new package, or, rolling back, the former one
 //	user_script_err_handling_data   what earlier scripts of the operation have returned under this name
 //
 // It may write a pickle of a dict to its standard output. Of that, user_script_err_handling_data is kept for the hooks of the
