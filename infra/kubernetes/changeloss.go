@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
-	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -77,24 +76,6 @@ func (w *work) claimsThatEnd(ctx context.Context, set *objects.Object) (out []lo
 	return out, err
 }
 
-// vanished returns the VDUs whose VNFCs end because op.Package has no such VDU.
-func (w *work) vanished() (out []vnflcm.DataLoss) {
-	pods := map[string][]string{}
-	for _, v := range w.op.VNFCs {
-		id := v.VDU
-		if w.op.VersionOf(v).Package != w.op.Package {
-			id = w.op.Successor(tosca.MappedVDU, v.VDU)
-		}
-		if w.op.Flavour.VDU(id) == nil {
-			pods[v.VDU] = append(pods[v.VDU], "pod "+v.ResourceID)
-		}
-	}
-	for _, id := range sortedKeys(pods) {
-		out = append(out, vnflcm.DataLoss{Resource: "the VDU " + id, With: pods[id], Consent: vnflcm.AllowDataLoss, Name: id})
-	}
-	return out
-}
-
 // consents are the objects that the request allows to delete.
 func (w *work) consents() []string {
 	var p vnflcm.PackageChangeOptions
@@ -139,6 +120,27 @@ func (w *work) prune(ctx context.Context, gone []objects.Ref, release string) er
 		}
 	}
 	return w.deleteByUID(ctx, refs)
+}
+
+// keepData has Helm leave objects with data on the cluster that only the software has from which the VNF returns.
+func (w *work) keepData(ctx context.Context, refs []objects.Ref) error {
+	list, err := w.losses(ctx, refs)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	for _, l := range list {
+		if err := w.objects.Keep(ctx, l.of); err != nil {
+			return err
+		}
+		texts = append(texts, l.of.String())
+		w.op.Warn(ctx, stays(l.of))
+	}
+	return w.leave(ctx, texts)
+}
+
+func stays(r objects.Ref) string {
+	return r.String() + " stays: only the package that the VNF returns from has it"
 }
 
 // leaveStaying notes for the termination the claims that stay when StatefulSets are deleted, and other objects that stay.

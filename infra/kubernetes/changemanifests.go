@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/helmclient"
@@ -92,7 +91,7 @@ func (w *work) pruneManifests(ctx context.Context, gone []objects.Ref) error {
 		}
 		holds := func(r objects.Ref) bool { return slices.ContainsFunc(losses, func(l loss) bool { return l.of == r }) }
 		for _, l := range losses {
-			w.op.Warn(ctx, fmt.Sprintf("%s stays: only the package that the VNF returns from has it", l.of))
+			w.op.Warn(ctx, stays(l.of))
 		}
 		gone = slices.DeleteFunc(slices.Clone(gone), holds)
 	}

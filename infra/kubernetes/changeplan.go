@@ -35,7 +35,6 @@ func (d *Driver) PlanPackage(ctx context.Context, op *vnflcm.Operation) (plan vn
 		return plan, err
 	}
 	err = p.compare(ctx)
-	p.Losses = append(p.Losses, w.vanished()...)
 	return p.PackagePlan, err
 }
 

@@ -176,11 +176,7 @@ func (w *work) returnRelease(ctx context.Context, r release, now *helmclient.Rel
 		err = w.installOne(ctx, r)
 	case isDeployed && (now.Revision == was.Revision || now.Description == rollbackMark(w.op.ID)):
 	default:
-		err = w.takeUp(ctx, func() error {
-			_, err := w.helm.Rollback(ctx, helmclient.Rollback{Name: now.Name, Revision: was.Revision, Description: rollbackMark(w.op.ID),
-				Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale})
-			return err
-		})
+		err = w.rollBack(ctx, now, was.Revision)
 	}
 	if err != nil {
 		return err
@@ -190,6 +186,26 @@ func (w *work) returnRelease(ctx context.Context, r release, now *helmclient.Rel
 		return err
 	}
 	return w.resizeWorkloads(ctx, m.Refs)
+}
+
+// rollBack rolls a release back to a revision. Objects with data that the revision does not have stay.
+func (w *work) rollBack(ctx context.Context, now *helmclient.Release, revision int) error {
+	had, err := w.manifestOf(ctx, now.Name, 0)
+	if err != nil {
+		return err
+	}
+	m, err := w.manifestOf(ctx, now.Name, revision)
+	if err != nil {
+		return err
+	}
+	if err := w.keepData(ctx, without(had.Refs, m.Refs)); err != nil {
+		return err
+	}
+	return w.takeUp(ctx, func() error {
+		_, err := w.helm.Rollback(ctx, helmclient.Rollback{Name: now.Name, Revision: revision, Description: rollbackMark(w.op.ID),
+			Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale})
+		return err
+	})
 }
 
 // removeRelease uninstalls a release that op.Package does not have. Its history stays until nothing can be rolled back.
@@ -205,10 +221,13 @@ func (w *work) removeRelease(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if !w.op.RollingBack {
-		if err := w.checkGone(ctx, m, objects.Manifest{}); err != nil {
-			return err
-		}
+	if w.op.RollingBack {
+		err = w.keepData(ctx, m.Refs)
+	} else {
+		err = w.checkGone(ctx, m, objects.Manifest{})
+	}
+	if err != nil {
+		return err
 	}
 	if err := w.leaveStaying(ctx, m.Refs); err != nil {
 		return err

@@ -86,6 +86,10 @@ func (w *work) recordWorkloads(ctx context.Context) error {
 		w.planned = c.VDUs[w.op.Package.VNFD().ID]
 		return nil
 	}
+	if w.op.RollingBack { // nothing was changed
+		w.planned = w.vdus
+		return nil
+	}
 	to, err := w.findVDUs(ctx)
 	if err != nil {
 		return err
@@ -167,7 +171,10 @@ func (w *work) mixRelease(ctx context.Context, name string, other *design) error
 		return nil
 	}
 	now, err := w.find(ctx, name)
-	if err != nil || now == nil {
+	if errors.Is(err, ErrForeignRelease) || err == nil && now == nil { // it was removed
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	vnfd, err := w.releaseVNFD(ctx, now)

@@ -12,6 +12,15 @@ const keepPolicy = "helm.sh/resource-policy"
 // Keeps reports whether an object says that it must not be deleted.
 func Keeps(o *Object) bool { return o.GetAnnotations()[keepPolicy] == "keep" }
 
+// Keep makes an object say that it must not be deleted. It succeeds if the object does not exist.
+func (c *Client) Keep(ctx context.Context, r Ref) error {
+	o, err := c.Get(ctx, r)
+	if err != nil || o == nil || Keeps(o) {
+		return err
+	}
+	return c.patch(ctx, RefOf(o), map[string]any{"annotations": map[string]any{keepPolicy: "keep"}})
+}
+
 // IsClaim reports whether an object is a PersistentVolumeClaim.
 func (r Ref) IsClaim() bool { return r.gvk().GroupKind() == claimKind.GroupKind() }
 
