@@ -10,6 +10,8 @@ import (
 // plan.
 type Operations[Shape any, E Environment] struct {
 	Instantiate, ScaleOut, ScaleIn, Heal, Terminate func(Shape) *Plan[E]
+	// Operate is optional: without it the hooks of an OPERATE do not exist.
+	Operate func(Shape) *Plan[E]
 
 	Maintenance map[vnflcm.MaintenanceTask]func(Shape) *Plan[E]
 
@@ -27,6 +29,10 @@ func (o Operations[Shape, E]) Plan(op *vnflcm.Operation, c Shape) *Plan[E] {
 		return o.ChangePackage(c)
 	case op.Terminate != nil:
 		return o.Terminate(c)
+	case op.Operate != nil && o.Operate == nil:
+		return &Plan[E]{}
+	case op.Operate != nil:
+		return o.Operate(c)
 	case op.Heal != nil:
 		return o.Heal(c)
 	case op.Scale != nil && op.Scale.Type == vnflcm.ScaleIn:
@@ -41,8 +47,12 @@ func (o Operations[Shape, E]) Plan(op *vnflcm.Operation, c Shape) *Plan[E] {
 // the shape of the cluster.
 func (o Operations[Shape, E]) Hooks(parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) vnflcm.Hooks {
 	hooks := vnflcm.Hooks{}
-	for _, h := range []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.HealEnd,
-		vnflcm.TerminateStart, vnflcm.TerminateEnd} {
+	names := []vnflcm.Hook{vnflcm.InstantiateEnd, vnflcm.ScaleStart, vnflcm.ScaleEnd, vnflcm.HealStart, vnflcm.HealEnd,
+		vnflcm.TerminateStart, vnflcm.TerminateEnd}
+	if o.Operate != nil {
+		names = append(names, vnflcm.OperateStart, vnflcm.OperateEnd)
+	}
+	for _, h := range names {
 		hooks[h] = o.function(h, parallel, open)
 	}
 	return vnflcm.Checked(hooks)
