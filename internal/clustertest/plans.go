@@ -61,6 +61,8 @@ func (l *Lab) start(m *vnflcm.Manager, id string, request any) (string, error) {
 		return m.Heal(ctx, id, r)
 	case vnflcm.TerminateVnfRequest:
 		return m.Terminate(ctx, id, r)
+	case vnflcm.OperateVnfRequest:
+		return m.Operate(ctx, id, r)
 	case vnflcm.MaintainVnfRequest:
 		return m.Maintain(ctx, id, r)
 	case vnflcm.ChangeCurrentVnfPkgRequest:

@@ -100,6 +100,19 @@ var scenarios = []scenario{
 	{"upgrade over two minor versions", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.37.2"}`))
 	}, "complex", []string{"etcd-first-1.37.2", "control-plane-1.37.2"}, nil, false}, // the other steps are cut in "upgrade"
+	{"stop", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Operate(ctx, id, gently)
+	}, "", []string{"drain"}, nil, true},
+	{"start", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		opID, err := m.Operate(ctx, id, gently)
+		if err == nil {
+			_, err = m.Wait(ctx, opID)
+		}
+		if err != nil {
+			return "", err
+		}
+		return m.Operate(ctx, id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted})
+	}, "", []string{"reach", "ready", "uncordon"}, nil, false},
 	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
 	}, "", nil, nil, false},

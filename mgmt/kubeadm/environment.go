@@ -58,14 +58,15 @@ type environment struct {
 	images   plan.Result[[]string] // by version, see imagesOf
 }
 
-// environmentOf finds the machines of an operation. A termination continues without them if the parameters cannot be read.
+// environmentOf finds the machines of an operation. A termination and a stop continue without them if the parameters cannot be read.
 func (d *Driver) environmentOf(ctx context.Context, op *vnflcm.Operation) (*environment, error) {
 	e, err := d.open(ctx, op)
-	if op.Terminate == nil || err == nil {
+	if op.Terminate == nil && !isStop(op) || err == nil {
 		return e, err
 	}
 	e = &environment{Driver: d, op: op, kube: cluster.New[mgmt.Node](nil), broken: err}
-	if e.shape.Graceful = op.Terminate.TerminationType == vnflcm.TerminateGraceful; e.shape.Graceful && op.Phase() == string(vnflcm.TerminateStart) {
+	e.shape.Graceful, e.shape.Stopping = isGraceful(op), isStop(op)
+	if e.shape.Graceful && op.Phase() != string(vnflcm.TerminateEnd) {
 		op.Log.WarnContext(ctx, "the cluster is not drained", "error", err)
 	}
 	return e, nil
@@ -145,7 +146,7 @@ func (e *environment) nodes() []mgmt.Node { return slices.Concat(e.controlPlane,
 
 // makesCluster reports whether the operation creates a cluster of new machines.
 func (e *environment) makesCluster() bool {
-	return e.shape.Whole || e.op.Heal == nil && e.op.Scale == nil && e.op.Terminate == nil && e.op.Maintain == nil && e.op.ChangeVnfPkg == nil
+	return e.shape.Whole || e.op.Heal == nil && e.op.Scale == nil && e.op.Terminate == nil && e.op.Operate == nil && e.op.Maintain == nil && e.op.ChangeVnfPkg == nil
 }
 
 // Close implements plan.Environment.

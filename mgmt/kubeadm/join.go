@@ -170,7 +170,7 @@ func deleteUnfinishedNode(ctx context.Context, e *environment, n mgmt.Node) erro
 // runAwaitReady waits until the new nodes are Ready. In a new cluster these are all nodes.
 func runAwaitReady(ctx context.Context, e *environment, _ mgmt.Node) error {
 	nodes := e.nodes()
-	if !e.makesCluster() {
+	if !e.makesCluster() && e.op.Operate == nil {
 		nodes = clusternodes.Among(nodes, slices.Concat(e.op.Change.Added, e.op.Change.Replaced))
 	}
 	err := clusternodes.AwaitReady(ctx, e.op, e.kube, nodes, e.config.Timeouts.Ready)

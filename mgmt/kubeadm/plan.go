@@ -8,7 +8,7 @@ import (
 // This file defines the tasks of each operation, their machines and their order. Each operation is one function from the shape
 // of the cluster, which has no connection to any machine, to a plan. tasks.go says what each task is for and which code runs it.
 
-var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate,
+var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate, Operate: operate,
 	Maintenance:   map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates, vnflcm.Upgrade: upgrade},
 	ChangePackage: changePackage}
 

@@ -44,6 +44,10 @@ func terminates(kind vnflcm.TerminationType) func(*lab, string) any {
 	return func(*lab, string) any { return vnflcm.TerminateVnfRequest{TerminationType: kind} }
 }
 
+func operates(request vnflcm.OperateVnfRequest) func(*lab, string) any {
+	return func(*lab, string) any { return request }
+}
+
 func renews(*lab, string) any { return renewal }
 
 func stops(machines ...string) func(*lab, string) {
@@ -95,6 +99,9 @@ func shapes(t testing.TB) []shape {
 		{name: "change-package", cluster: append(virtual(t), clustertest.Sized("complex", 0)), request: changesPackage(`{}`)},
 		{name: "change-package-only-control-plane-node", cluster: two, request: changesPackage(`{"allow_data_loss":["masterNode"],"max_unavailable":2}`)},
 		{name: "change-package-load-balancer", setup: behindLB, cluster: behind(t, "simple", 0), request: changesPackage(`{"allow_data_loss":["masterNode"]}`)},
+		{name: "stop-gracefully", setup: behindLB, cluster: behind(t, "simple", 1), request: operates(gently)},
+		{name: "start", cluster: two, before: func(l *lab, id string) { l.Must(l.Operate(l.t.Context(), id, gently)) },
+			request: operates(vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted})},
 		{name: "terminate", cluster: two, request: terminates(vnflcm.TerminateForceful)},
 		{name: "terminate-gracefully", cluster: two, request: terminates(vnflcm.TerminateGraceful)},
 	}

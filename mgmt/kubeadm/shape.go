@@ -15,7 +15,8 @@ type clusterShape struct {
 	Removed                                   []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole         bool // every machine is replaced, or the machine of the only control-plane node: the operation makes a new cluster
-	Graceful      bool // the pods get time to end before the machines are removed
+	Graceful      bool // the pods get time to end before the machines are removed or stopped
+	Stopping      bool // the machines are stopped
 	Script        bool // the package's script sets up the nodes
 	Network       bool // the driver sets up the pod network
 	Virtual       bool // the control-plane nodes share the address of the API
@@ -42,8 +43,8 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 	p := &params.Cluster
 	c := clusterShape{
 		Whole:    op.WholeVNF(),
-		Graceful: op.Terminate != nil && op.Terminate.TerminationType == vnflcm.TerminateGraceful,
-		Script:   p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
+		Graceful: isGraceful(op), Stopping: isStop(op),
+		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes,
 	}
 	c.Virtual = !c.Script && virtualAddress(op, p)
