@@ -334,6 +334,36 @@ func TestHookNeverRun(t *testing.T) {
 	}
 }
 
+// TestOperateHooks has a VNFD name the driver for the hooks of a stop and a start. Scripts get the request.
+func TestOperateHooks(t *testing.T) {
+	t.Parallel()
+	const flavour = "Definitions/k8s_cluster_df_simple.yaml"
+	hooks := "          operate_start: {implementation: " + driverName + "}\n          operate_end: {implementation: " + driverName + "}\n"
+	l := newLab(t, sampleScript(t), map[string]string{flavour: sampleWith(t, flavour, "        Vnflcm:\n", hooks)}, script.Config{})
+	l.Must(l.instantiate("nothing"))
+	stop := vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStopped, StopType: vnflcm.StopGraceful, GracefulStopTimeout: 9, AdditionalParams: l.params("", "")}
+	l.Must(l.Operate(t.Context(), l.id, stop))
+	start := vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted, AdditionalParams: l.params("operate_end", "fail")}
+	opID, err := l.Operate(t.Context(), l.id, start)
+	if err := l.Fails(opID, err); err == nil || !strings.Contains(err.Error(), "no server answers with password ***") {
+		t.Errorf("error %v", err)
+	}
+	if err := l.Fail(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	start.AdditionalParams = l.params("", "")
+	l.Must(l.Operate(t.Context(), l.id, start))
+	var calls []string
+	for _, g := range l.given()[1:] {
+		calls = append(calls, fmt.Sprint(g.Said.Operation, " ", g.Said.Request["changeStateTo"], " ", g.Said.Request["stopType"], " ", g.Said.Request["gracefulStopTimeout"]))
+	}
+	want := []string{"operate_start STOPPED GRACEFUL 9", "operate_end STOPPED GRACEFUL 9", "operate_start STARTED <nil> <nil>", "operate_end STARTED <nil> <nil>",
+		"operate_start STARTED <nil> <nil>", "operate_end STARTED <nil> <nil>"}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // sampleWith is a file of the sample with a line added behind another one.
 func sampleWith(t *testing.T, file, behind, line string) string {
 	t.Helper()
