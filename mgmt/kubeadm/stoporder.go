@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -15,13 +16,5 @@ func (d *Driver) StopOrder(ctx context.Context, op *vnflcm.Operation) ([][]vnflc
 	if err != nil {
 		return nil, err
 	}
-	var workers, controlPlane []vnflcm.VNFC
-	for _, v := range op.VNFCs {
-		if _, isWorker := v.CP(p.Cluster.Worker.SSHCPName); isWorker {
-			workers = append(workers, v)
-		} else if _, isControlPlane := v.CP(p.Cluster.Master.SSHCPName); isControlPlane {
-			controlPlane = append(controlPlane, v)
-		}
-	}
-	return [][]vnflcm.VNFC{workers, controlPlane}, nil
+	return plan.StopOrder(op, p.Cluster.Worker.SSHCPName, p.Cluster.Master.SSHCPName), nil
 }

@@ -59,6 +59,7 @@ func TestPlans(t *testing.T) {
 		{name: "heal-load-balancer", request: heals("externalLB-0")},
 		{name: "heal-worker-and-load-balancer", request: heals("workerNode-1", "externalLB-0")},
 		{name: "heal-whole", request: heals()},
+		{name: "stop", request: func(*lab, string) any { return vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStopped} }},
 		{name: "terminate", request: func(*lab, string) any {
 			return vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}
 		}},

@@ -55,6 +55,19 @@ func MachinesAt(op *vnflcm.Operation, cp string) (out []Machine) {
 	return out
 }
 
+// StopOrder returns the VNFCs in the groups in which a cluster is stopped: workers, then control-plane nodes, by their connection points.
+func StopOrder(op *vnflcm.Operation, workerCP, controlPlaneCP string) [][]vnflcm.VNFC {
+	var workers, controlPlane []vnflcm.VNFC
+	for _, v := range op.VNFCs {
+		if _, isWorker := v.CP(workerCP); isWorker {
+			workers = append(workers, v)
+		} else if _, isControlPlane := v.CP(controlPlaneCP); isControlPlane {
+			controlPlane = append(controlPlane, v)
+		}
+	}
+	return [][]vnflcm.VNFC{workers, controlPlane}
+}
+
 // AllRemoved returns all machines that the operation removes, also those without a role in the cluster.
 func AllRemoved(op *vnflcm.Operation) (out []Machine) {
 	for _, v := range op.Change.Removed {
