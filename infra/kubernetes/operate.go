@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
@@ -22,7 +23,8 @@ var _ vnflcm.Operator = (*Driver)(nil)
 // gracefulStopTimeout seconds. An autoscaler pauses while its workload has 0 pods. A start restores the numbers, which the driver has recorded
 // before the first change, and waits until all objects are ready.
 //
-// The request is refused if a pod of the VNF belongs to a workload without a number of pods, such as a DaemonSet, or to no workload.
+// The request is refused if a pod of the VNF belongs to a workload without a number of pods, such as a DaemonSet, or to no workload, and if the
+// cluster would delete the claims of a StatefulSet with its pods.
 //
 // Numbers of pods belong to workloads: the call with the first VNFC, or without VNFCs, works on the whole VNF.
 func (d *Driver) Operate(ctx context.Context, op *vnflcm.Operation, vnfcs []vnflcm.VNFC) error {
@@ -123,16 +125,42 @@ func (w *work) runningWorkloads(ctx context.Context, recorded []stoppedWorkload)
 			refs = append(refs, of)
 		}
 	}
+	var faults []error
 	for _, r := range unique(refs) {
 		s, runs, err := w.asRunning(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		if runs {
-			running = append(running, s)
+		if !runs {
+			continue
+		}
+		running = append(running, s)
+		loses, err := w.losesClaims(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if loses {
+			faults = append(faults, refusal(r, "its persistentVolumeClaimRetentionPolicy deletes the claims of pods, and with them the data"))
 		}
 	}
-	return running, unstoppable(refs, pods, slices.Concat(running, recorded))
+	return running, errors.Join(append(faults, unstoppable(refs, pods, slices.Concat(running, recorded)))...)
+}
+
+// losesClaims reports whether the cluster deletes the claims of a StatefulSet whose number of pods becomes 0.
+func (w *work) losesClaims(ctx context.Context, r objects.Ref) (bool, error) {
+	if r.Kind != "StatefulSet" {
+		return false, nil
+	}
+	set, err := w.objects.Get(ctx, r)
+	if set == nil || err != nil {
+		return false, err
+	}
+	policy, _, _ := unstructured.NestedString(set.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled")
+	return policy == "Delete", nil
+}
+
+func refusal(r objects.Ref, reason string) error {
+	return &vnflcm.ParamError{Path: "changeStateTo", Value: string(vnflcm.VnfStopped), Reason: r.String() + " cannot be stopped: " + reason}
 }
 
 // checkStop refuses a stop of a VNF that has pods which cannot be stopped.
@@ -169,7 +197,7 @@ func unstoppable(refs []objects.Ref, pods []objects.Pod, stoppable []stoppedWork
 			return
 		}
 		seen = append(seen, r)
-		faults = append(faults, &vnflcm.ParamError{Path: "changeStateTo", Value: string(vnflcm.VnfStopped), Reason: r.String() + " cannot be stopped: " + reason})
+		faults = append(faults, refusal(r, reason))
 	}
 	for _, r := range refs {
 		if r.Kind == "DaemonSet" && strings.HasPrefix(r.APIVersion, "apps/") {

@@ -121,7 +121,7 @@ func TestOperate(t *testing.T) {
 func TestOperateRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, kubernetes.VimTypeV2)
-	l.files["Files/plain.yaml"].Data = []byte(plainManifests + `---
+	l.files["Files/plain.yaml"].Data = []byte(strings.Replace(plainManifests, "serviceName: db", "serviceName: db\n      persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}", 1) + `---
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: agent}
@@ -137,7 +137,7 @@ spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app
 		}
 	})
 	_, err := l.Operate(t.Context(), l.id, stopGently)
-	for _, want := range []string{"changeStateTo", "DaemonSet shop/agent cannot be stopped: it runs a pod on every node", "Pod shop/alone cannot be stopped: no controller"} {
+	for _, want := range []string{"changeStateTo", "StatefulSet shop/db cannot be stopped: its persistentVolumeClaimRetentionPolicy", "DaemonSet shop/agent cannot be stopped: it runs a pod on every node", "Pod shop/alone cannot be stopped: no controller"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
