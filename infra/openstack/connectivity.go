@@ -25,7 +25,7 @@ func (d *Driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error 
 		if err != nil {
 			return err
 		}
-		def, err := w.definition(ctx, s.Parameters, resources.servers())
+		def, err := w.definition(ctx, s, resources.servers())
 		if err != nil || s.Status.Complete() && sameParameters(s.Parameters, def.Parameters) {
 			return err
 		}
@@ -38,7 +38,7 @@ func (d *Driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error 
 func sameParameters(have map[string]string, want map[string]any) bool {
 	for name, value := range want {
 		text, isText := value.(string)
-		if isText && text == have[name] {
+		if isText && text == have[name] || have[name] == hidden {
 			continue
 		}
 		var a, b any

@@ -34,6 +34,9 @@
 // Plan has announced. Healing replaces the servers of VNFCs and keeps their ports. Driver.Heal describes how a whole VNF
 // is healed.
 //
+// A change of the VNF package changes the VNFCs batch by batch, each under its id, with its ports and volumes (Driver.ChangePackage).
+// Driver.PlanPackage compares the templates and parameters of the two packages beforehand and names the data that would end.
+//
 // If the image of a VDU is a file of the package, the driver uploads it before it creates the stack. All VNF instances of
 // the project that use the image share one upload; terminating the last of these instances deletes the image. If the
 // grant or the request names an image of the VIM, the driver uses that image and uploads none.

@@ -52,7 +52,7 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
-// Driver implements vnflcm.InfraDriver and vnflcm.ConnectivityChanger on OpenStack. It keeps authenticated clients
+// Driver implements vnflcm.InfraDriver, vnflcm.ConnectivityChanger and vnflcm.PackageChanger on OpenStack. It keeps authenticated clients
 // between operations. It is safe for concurrent use.
 type Driver struct {
 	cfg    Config
@@ -201,12 +201,16 @@ func (w *work) tell(ctx context.Context) heat.Observer {
 	}
 }
 
-// definition computes the definition that the operation wants for the stack. current holds the current parameters of the
-// stack, present its servers; both are nil if the stack is to be created.
-func (w *work) definition(ctx context.Context, current map[string]string, present []server) (heat.Definition, error) {
-	def, err := w.define(ctx, w.op, current)
-	if err == nil {
-		err = w.fillHostKeys(ctx, &def, present)
+// definition computes the definition that the operation wants for the stack. present holds the servers of the stack; both are nil if the
+// stack is to be created.
+func (w *work) definition(ctx context.Context, s *heat.Stack, present []server) (heat.Definition, error) {
+	var current map[string]string
+	if s != nil {
+		current = s.Parameters
+	}
+	def, err := w.defineFor(ctx, current, present)
+	if err == nil && s != nil {
+		err = w.keepNames(ctx, s, def.Template)
 	}
 	if err != nil {
 		return heat.Definition{}, err
@@ -214,25 +218,38 @@ func (w *work) definition(ctx context.Context, current map[string]string, presen
 	return heat.Definition{Template: def.Template.Text(), Files: def.Template.Files(), Parameters: def.Parameters}, nil
 }
 
-// define calls the user data function that the request names.
-func (d *Driver) define(ctx context.Context, op *vnflcm.Operation, current map[string]string) (Definition, error) {
-	userData, err := d.userData(op)
-	if err != nil {
-		return Definition{}, err
+// defineFor calls the user data function and fills the host keys.
+func (w *work) defineFor(ctx context.Context, current map[string]string, present []server) (Definition, error) {
+	def, err := w.define(ctx, w.op, current)
+	if err == nil {
+		err = w.fillHostKeys(ctx, &def, present)
 	}
+	return def, err
+}
+
+// define calls the user data function that the request names, with the current parameters of the stack.
+func (d *Driver) define(ctx context.Context, op *vnflcm.Operation, current map[string]string) (Definition, error) {
 	template, err := hot.Load(op.Package, op.Flavour.ID)
 	if err != nil {
 		return Definition{}, err
 	}
-	parameters, err := decoded(current, template)
+	req := UserDataRequest{Op: op, Template: template}
+	if req.Current, err = decoded(current, template); err != nil {
+		return Definition{}, err
+	}
+	if req.Images, err = uploadedImages(ctx, op); err != nil {
+		return Definition{}, err
+	}
+	return d.callUserData(ctx, req)
+}
+
+// callUserData calls the user data function that the request names.
+func (d *Driver) callUserData(ctx context.Context, req UserDataRequest) (Definition, error) {
+	userData, err := d.userData(req.Op)
 	if err != nil {
 		return Definition{}, err
 	}
-	images, err := uploadedImages(ctx, op)
-	if err != nil {
-		return Definition{}, err
-	}
-	fault := checkHostKeys(template, op)
-	def, err := userData(ctx, UserDataRequest{Op: op, Template: template, Current: parameters, Images: images})
+	fault := checkHostKeys(req.Template, req.Op)
+	def, err := userData(ctx, req)
 	return def, errors.Join(fault, err)
 }

@@ -43,6 +43,8 @@ type fake struct {
 	loose     bool      // members are listed as separate resources, workerNode-0 and so on
 	// console returns the console log of a server for each request. Default: no server has one.
 	console func(server string) (status int, log string)
+	rolled  int                    // members that Heat has changed because the definition of their group has changed
+	broken  func(m *member) string // the reason for which the change of a member fails
 	// fault replaces the answer to a request by a status, or cuts the connection: -1 before the request takes effect, -2
 	// after it. 0 means no fault.
 	fault func(r *http.Request) int
@@ -66,6 +68,14 @@ type fakeStack struct {
 	done     func() // changes the stack when the action ends
 	groups   map[string][]*member
 	events   []map[string]any
+	nested   map[string]*nestedStack // by group
+}
+
+// nestedStack is the state of the stack of a group.
+type nestedStack struct {
+	updated int
+	left    int // requests until the update ends
+	failed  string
 }
 
 type member struct {
@@ -74,6 +84,8 @@ type member struct {
 	unhealthy, sick, worn              bool   // state of the member, of its server and of its volume
 	floating                           bool   // has a floating address
 	off                                bool   // the server is shut down
+	def                                any    // definition in the stack of the group
+	rebuilt, resized                   int
 	created                            time.Time
 }
 
@@ -168,6 +180,9 @@ func (f *fake) answer(r *http.Request, body map[string]any) (int, any) {
 			s = other
 		}
 	}
+	if s != nil && len(path) == 6 && path[4] == "resources" && r.Method == http.MethodGet {
+		return f.attribute(s, path[5])
+	}
 	if s == nil && len(path) > 3 { // a nested stack
 		return f.nested(r, path, body)
 	}
@@ -228,7 +243,7 @@ func (f *fake) create(body map[string]any) (int, any) {
 	if err := yaml.Unmarshal([]byte(body["template"].(string)), &template); err != nil {
 		return refusal(http.StatusBadRequest, err.Error())
 	}
-	s := &fakeStack{Name: name, ID: f.id(), tags: tags, params: params, template: template, files: body["files"], groups: map[string][]*member{}}
+	s := &fakeStack{Name: name, ID: f.id(), tags: tags, params: params, template: template, files: body["files"], groups: map[string][]*member{}, nested: map[string]*nestedStack{}}
 	f.stacks[name] = s
 	f.begin(s, "CREATE", func() { f.resize(s) })
 	return http.StatusCreated, map[string]any{"stack": map[string]any{"id": s.ID}}
@@ -241,11 +256,22 @@ func (f *fake) update(s *fakeStack, body map[string]any) (int, any) {
 	for name, value := range body["parameters"].(map[string]any) {
 		s.params[name] = value
 	}
+	before := map[string]any{}
+	for _, group := range groupNames {
+		before[group] = f.memberOf(s, group)
+	}
+	s.template = nil
+	if err := yaml.Unmarshal([]byte(body["template"].(string)), &s.template); err != nil {
+		return refusal(http.StatusBadRequest, err.Error())
+	}
+	maps.Copy(s.files.(map[string]any), body["files"].(map[string]any))
+	declared := s.template.(map[string]any)["parameters"].(map[string]any)
+	maps.DeleteFunc(s.params, func(name string, _ any) bool { return declared[name] == nil })
 	s.tags, s.updated = body["tags"].(string), s.updated+1
 	if f.signalled > 0 {
 		f.failures, f.signalled = append(f.failures, failure{"UPDATE", "Stack UPDATE cancelled"}), 0
 	}
-	f.begin(s, "UPDATE", func() { f.resize(s) })
+	f.begin(s, "UPDATE", func() { f.roll(s, before); f.resize(s) })
 	return http.StatusAccepted, nil
 }
 
@@ -342,10 +368,9 @@ func (f *fake) events(s *fakeStack, r *http.Request) []map[string]any {
 // resize changes the sizes of the groups to the values in the parameters. It removes failed members first, then the oldest, like
 // heat.scaling.template. It replaces sick servers.
 func (f *fake) resize(s *fakeStack) {
-	vdus := s.params["nfv"].(map[string]any)["VDU"].(map[string]any)
 	for _, names := range [][2]string{{"masterNode", "master_instance"}, {"workerNode", "worker_instance"}} {
 		vdu, group := names[0], names[1]
-		want := int(vdus[vdu].(map[string]any)["desired_capacity"].(float64))
+		want := f.capacity(s, group)
 		members := s.groups[group]
 		slices.SortStableFunc(members, func(a, b *member) int {
 			switch {
@@ -361,7 +386,7 @@ func (f *fake) resize(s *fakeStack) {
 			f.serial++
 			members = append(members, &member{name: fmt.Sprint("m", f.serial), stack: f.id(), server: f.id(), port: f.id(), volume: f.id(),
 				address: fmt.Sprintf("10.1.%d.%d", f.serial/250, f.serial%250+1), created: time.Unix(int64(f.serial), 0),
-				floating: vdu == "workerNode"})
+				floating: vdu == "workerNode", def: f.memberOf(s, group)})
 		}
 		for _, m := range members {
 			if m.sick || m.unhealthy {
@@ -411,10 +436,16 @@ func (f *fake) resources(s *fakeStack) []any {
 func (f *fake) nested(r *http.Request, path []string, body map[string]any) (int, any) {
 	group, of, _ := strings.Cut(path[2], "-")
 	switch {
-	case r.Method == http.MethodPatch:
+	case r.Method == http.MethodPatch && len(path) > 4:
 		return f.mark(path, body)
 	case f.stacks[of] == nil || path[3] != group+f.stacks[of].ID:
 		return refusal(http.StatusNotFound, "The Stack ("+path[2]+") could not be found.")
+	case r.Method == http.MethodPatch:
+		return f.updateGroup(f.stacks[of], group, body)
+	case path[len(path)-1] == "template":
+		return http.StatusOK, f.groupTemplate(f.stacks[of], group)
+	case path[len(path)-1] == "files":
+		return http.StatusOK, f.stacks[of].files
 	case path[len(path)-1] == "events":
 		return http.StatusOK, map[string]any{"events": []any{}}
 	}
@@ -423,7 +454,11 @@ func (f *fake) nested(r *http.Request, path []string, body map[string]any) (int,
 		status = "UPDATE_IN_PROGRESS"
 		f.signalled--
 	}
-	return http.StatusOK, map[string]any{"stack": map[string]any{"stack_name": path[2], "id": path[3], "stack_status": status}}
+	updated := ""
+	if n := f.stacks[of].nested[group]; n != nil {
+		updated, status = fmt.Sprint(n.updated), n.status(status)
+	}
+	return http.StatusOK, map[string]any{"stack": map[string]any{"stack_name": path[2], "id": path[3], "stack_status": status, "updated_time": updated}}
 }
 
 // mark marks a member of a group, its server or its volume.

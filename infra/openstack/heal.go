@@ -64,7 +64,7 @@ func replacesVolumes(op *vnflcm.Operation) bool {
 
 // remakes reports whether the operation deletes the stack and creates a new one.
 func remakes(op *vnflcm.Operation) bool {
-	if !op.WholeVNF() {
+	if !op.WholeVNF() || isMixed(op) { // a new stack would have all VNFCs by one package
 		return false
 	}
 	if all := readHeal(op).All; all != nil {
@@ -135,11 +135,11 @@ func (w *work) remake(ctx context.Context) error {
 	if err := w.uploadImages(ctx, parameters); err != nil {
 		return err
 	}
-	def, err := w.definition(ctx, parameters, nil)
+	def, err := w.defineFor(ctx, parameters, nil)
 	if err != nil {
 		return err
 	}
-	if err := w.makeStack(ctx, def); err != nil {
+	if err := w.makeStack(ctx, heat.Definition{Template: def.Template.Text(), Files: def.Template.Files(), Parameters: def.Parameters}); err != nil {
 		return err
 	}
 	return vnflcm.Do(ctx, w.op, "adopt-vnfcs", "", w.adopt)

@@ -5,32 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/hot"
 	"github.com/vnfkit/vnfkit/infra/openstack/internal/glance"
+	"github.com/vnfkit/vnfkit/tosca"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// imageKey is the prefix of the state keys of uploaded images' ids. The name of the VDU or storage follows. An empty id
-// says that an upload has begun.
+// imageKey is the prefix of the state keys of uploaded images' ids. The VNFD of the package and, after a slash, the name of the VDU or
+// storage follow. Earlier versions left the VNFD out: such a key is for the package that the VNF was instantiated with. An empty id says
+// that an upload has begun.
 const imageKey = "openstack/image/"
 
-// uploadedImages returns the ids of the images that were uploaded for the instance.
+// stateKeyOf returns the state key of the image of a VDU or storage.
+func stateKeyOf(pkg *tosca.Package, id string) string { return imageKey + pkg.VNFD().ID + "/" + id }
+
+// uploadedImages returns the ids of the images that were uploaded from op.Package for the instance.
 func uploadedImages(ctx context.Context, op *vnflcm.Operation) (map[string]string, error) {
-	keys, err := op.State().Keys(ctx, imageKey)
-	if err != nil {
+	return imagesFrom(ctx, op, op.Package, op.Former == nil)
+}
+
+// imagesFrom returns the ids of the images that were uploaded from a package. isFirst says that keys without a VNFD are for it.
+func imagesFrom(ctx context.Context, op *vnflcm.Operation, pkg *tosca.Package, isFirst bool) (map[string]string, error) {
+	ids := map[string]string{}
+	if err := readState(ctx, op.State(), imageKey, ids); err != nil {
 		return nil, err
 	}
 	out := map[string]string{}
-	for _, key := range keys {
-		var id string
-		if err := op.State().Get(ctx, key, &id); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
-			return nil, err
-		}
-		if id != "" {
-			out[strings.TrimPrefix(key, imageKey)] = id
+	for key, id := range ids {
+		name, own := strings.CutPrefix(key, pkg.VNFD().ID+"/")
+		if id != "" && (own || isFirst && !strings.Contains(key, "/")) {
+			out[name] = id
 		}
 	}
 	return out, nil
@@ -57,7 +65,7 @@ func (w *work) uploadImages(ctx context.Context, current map[string]string) erro
 	for _, u := range uploads {
 		w.op.Declare(u.ids[0])
 		for _, id := range u.ids {
-			if err := w.op.State().Put(ctx, imageKey+id, ""); err != nil { // tells Terminate to look for images
+			if err := w.op.State().Put(ctx, stateKeyOf(w.op.Package, id), ""); err != nil { // tells Terminate to look for images
 				return err
 			}
 		}
@@ -107,7 +115,7 @@ func (w *work) uploadImage(ctx context.Context, u upload) error {
 		return err
 	}
 	for _, of := range u.ids {
-		if err := w.op.State().Put(ctx, imageKey+of, id); err != nil {
+		if err := w.op.State().Put(ctx, stateKeyOf(w.op.Package, of), id); err != nil {
 			return err
 		}
 	}
@@ -166,8 +174,9 @@ func (w *work) newImage(ctx context.Context, images *glance.Client, u upload) (s
 	return id, err
 }
 
-// releaseImages ends the use of all uploaded images by the instance and deletes the images that no other instance uses.
-func (w *work) releaseImages(ctx context.Context) error {
+// releaseImages ends the use of uploaded images by the instance and deletes the images that no other instance uses. It keeps those of
+// op.Package if keepsOwn is set.
+func (w *work) releaseImages(ctx context.Context, keepsOwn bool) error {
 	if keys, err := w.op.State().Keys(ctx, imageKey); err != nil || len(keys) == 0 {
 		return err
 	}
@@ -176,16 +185,24 @@ func (w *work) releaseImages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = persist(ctx, w.cfg.Poll, func() (struct{}, error) { return struct{}{}, w.releaseAll(ctx, images) })
+		_, err = persist(ctx, w.cfg.Poll, func() (struct{}, error) { return struct{}{}, w.releaseAll(ctx, images, keepsOwn) })
 		return err
 	})
 }
 
-func (w *work) releaseAll(ctx context.Context, images *glance.Client) error {
+func (w *work) releaseAll(ctx context.Context, images *glance.Client, keepsOwn bool) error {
 	tag := glance.UserTag(w.op.InstanceID)
 	used, err := images.Of(ctx, tag)
 	if err != nil {
 		return err
+	}
+	if keepsOwn {
+		own, err := uploadedImages(ctx, w.op)
+		if err != nil {
+			return err
+		}
+		kept := slices.Collect(maps.Values(own))
+		used = slices.DeleteFunc(used, func(i glance.Image) bool { return slices.Contains(kept, i.ID) })
 	}
 	return vnflcm.Each(ctx, parallel, used, func(ctx context.Context, i glance.Image) error {
 		err := images.Release(ctx, i.ID, tag)

@@ -51,7 +51,7 @@ func missingImages(ctx context.Context, op *vnflcm.Operation, template *hot.Temp
 	var faults []error
 	for _, ref := range template.References(nfv) {
 		id, image := f.imageAt(ref.Path)
-		if image == nil || uploaded[id] != "" || f.stackNames(ref.Path) {
+		if image == nil || uploaded[id] != "" || !f.changesPackage() && f.stackNames(ref.Path) {
 			continue
 		}
 		if _, named := lookUp(over, ref.Path[1:]); named || slices.ContainsFunc(out, func(i packageImage) bool { return slices.Contains(i.ids, id) }) {

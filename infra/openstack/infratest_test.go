@@ -3,6 +3,7 @@ package openstack_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,7 +76,8 @@ func TestInfraDriver(t *testing.T) {
 			}
 			request := (&lab{t: t}).request("")
 			infratest.Run(t, infratest.Setup{Package: tosca.File(samples), Request: request, Aspect: "worker_instance", Sample: !fulltest.Enabled(),
-				Links: []vnflcm.ExtVirtualLinkData{{ID: "other", ResourceID: "other-net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}},
+				Changed: tosca.File(nextPackage(t, slices.Concat(nextImage, nextFlavor)...)),
+				Links:   []vnflcm.ExtVirtualLinkData{{ID: "other", ResourceID: "other-net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: "workerNode_CP2"}}}},
 				Open: func(t testing.TB) infratest.World {
 					t.Helper()
 					return newFake(t.(*testing.T)).world(t, kind)

@@ -81,13 +81,16 @@ func persist[T any](ctx context.Context, poll time.Duration, request func() (T, 
 // and returns err. After that no process waits for Heat, and the next attempt needs a stack that Heat does not change: it
 // would wait for the action in progress and fail with it. If the process is shut down, stopped lets Heat continue: the next
 // process waits for the same action.
-func (w *work) stopped(ctx context.Context, err error) error {
+func (w *work) stopped(ctx context.Context, err error) error { return w.stoppedAt(ctx, err, w.find) }
+
+// stoppedAt does what stopped does for the stack that find returns.
+func (w *work) stoppedAt(ctx context.Context, err error, find func(context.Context) (*heat.Stack, error)) error {
 	if !errors.Is(err, heat.ErrOverdue) && (err == nil || !errors.Is(context.Cause(ctx), vnflcm.ErrCancelled)) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	s, stopErr := w.find(ctx) // Heat may have accepted the request although its answer did not arrive
+	s, stopErr := find(ctx) // Heat may have accepted the request although its answer did not arrive
 	if stopErr == nil && s != nil && s.Status.InProgress() {
 		if stopErr = w.heat.Stop(ctx, s); stopErr == nil {
 			_, stopErr = w.heat.AtRest(ctx, s, w.tell(ctx))

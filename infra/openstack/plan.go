@@ -28,6 +28,9 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 	if err != nil || op.Kind == vnflcm.OpTerminate { // a termination does not need the package
 		return change, errors.Join(access.Validate(op.VIM), err)
 	}
+	if op.Kind == vnflcm.OpChangeExtConn && isMixed(op) {
+		return change, errMixed
+	}
 	current, err := d.present(ctx, op)
 	if err != nil && op.Kind != vnflcm.OpInstantiate || op.Kind == vnflcm.OpOperate {
 		return change, err

@@ -102,12 +102,25 @@ func cutIndex(name string) (base, index string) {
 
 // idOf returns the id of the VNFC, link or storage of a resource. The id is computed from the names of the resource and
 // of the resources that contain it, so it stays the same when Heat replaces the server, network or volume.
-func (t tree) idOf(r heat.Resource) string {
-	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(t.instance+"/"+strings.Join(r.Path, "/"))).String()
+func (t tree) idOf(r heat.Resource) string { return t.idAt(r.Path) }
+
+// idAt returns the id of the VNFC, link or storage at a path of the stack.
+func (t tree) idAt(path []string) string {
+	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(t.instance+"/"+strings.Join(path, "/"))).String()
 	if alias := t.aliases[id]; alias != "" {
 		return alias
 	}
 	return id
+}
+
+// sizeOf returns the number of members of a group of the stack.
+func (t tree) sizeOf(group string) (n int) {
+	for _, r := range t.list {
+		if len(r.Path) == 2 && r.Path[0] == group {
+			n++
+		}
+	}
+	return n
 }
 
 // sibling returns the resource with the given name in the stack of r, or nil.

@@ -30,7 +30,7 @@ func (w *work) update(ctx context.Context, c change) error {
 	if s.Status.Complete() && c.pending(resources) == nil {
 		return nil
 	}
-	def, err := w.definition(ctx, s.Parameters, resources.servers())
+	def, err := w.updated(ctx, s, resources)
 	if err != nil {
 		return err
 	}
@@ -46,6 +46,14 @@ func (w *work) update(ctx context.Context, c change) error {
 		return err
 	}
 	return c.pending(resources)
+}
+
+// updated computes the definition that the operation wants for a stack.
+func (w *work) updated(ctx context.Context, s *heat.Stack, t tree) (heat.Definition, error) {
+	if isMixed(w.op) {
+		return w.mixedDefinition(ctx, s, t)
+	}
+	return w.definition(ctx, s, t.servers())
 }
 
 // apply sends a definition and waits until Heat has updated the stack. If the answer to the request is lost, apply waits
@@ -70,5 +78,5 @@ func (w *work) tree(ctx context.Context, s *heat.Stack) (tree, error) {
 		return tree{}, err
 	}
 	aliases, err := w.aliases(ctx)
-	return tree{instance: w.op.InstanceID, flavour: w.op.Flavour, list: list, aliases: aliases}, err
+	return tree{instance: w.op.InstanceID, flavour: wholeFlavour(w.op), list: list, aliases: aliases}, err
 }

@@ -150,11 +150,15 @@ func (f *filler) remedy(path []string) string {
 // dropMoved removes the current values of connection points that the operation connects to another network. Subnets and
 // addresses of the former network are not valid in the new one.
 func (f *filler) dropMoved(out map[string]any) {
-	if f.op.ChangeExtConn == nil {
-		return
+	var links []vnflcm.ExtVirtualLinkData
+	switch {
+	case f.op.ChangeExtConn != nil:
+		links = f.op.ChangeExtConn.ExtVirtualLinks
+	case f.changesPackage() && f.op.ChangeVnfPkg != nil:
+		links = f.op.ChangeVnfPkg.ExtVirtualLinks
 	}
 	of := object(out["CP"])
-	for _, link := range f.op.ChangeExtConn.ExtVirtualLinks {
+	for _, link := range links {
 		for _, cp := range link.ExtCps {
 			for name := range of {
 				if base, _ := f.baseName(name); base == cp.CpdID {
@@ -199,7 +203,7 @@ func (f *filler) ownParameters(current, out map[string]any) {
 			out[p.Name] = f.sizeOf(f.groups[sized])
 		case there:
 			out[p.Name] = value
-		case !has && !p.HasDefault && f.current == nil:
+		case !has && !p.HasDefault && (f.current == nil || f.changesPackage() && !p.Hidden):
 			f.fault("additionalParams."+p.Name, "", "is a parameter of the template without a default (%s:%d)", p.File, p.Line)
 		}
 	}

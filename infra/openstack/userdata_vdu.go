@@ -29,7 +29,7 @@ func (f *filler) capacities() {
 
 // wanted returns the number of VNFCs that each VDU has after the operation.
 func (f *filler) wanted() map[string]int {
-	scaled := f.op.Kind == vnflcm.OpInstantiate || f.op.Kind == vnflcm.OpScale
+	scaled := f.op.Kind == vnflcm.OpInstantiate || f.op.Kind == vnflcm.OpScale || f.changesPackage()
 	if !scaled && len(f.op.VNFCs) > 0 {
 		out := map[string]int{}
 		for _, v := range f.op.VNFCs {
@@ -170,8 +170,15 @@ func (f *filler) baseName(name string) (base string, index int) {
 	return name, -1
 }
 
-// has reports whether the current stack has a value at a path of nfv. An update keeps that value.
+// changesPackage reports whether images and flavors of the current stack are those of another package.
+func (f *filler) changesPackage() bool { return f.op.Kind == vnflcm.OpChangeVnfPkg }
+
+// has reports whether the current stack has a value at a path of nfv that an update keeps. The images and flavors of another package are
+// kept only if the new package names none.
 func (f *filler) has(path []string) bool {
+	if f.changesPackage() {
+		return false
+	}
 	_, has := lookUp(f.current, path[1:])
 	return has
 }
@@ -252,7 +259,8 @@ func (f *filler) zone(vdu string, index int) (any, bool) {
 			return z, true
 		}
 	}
-	return nil, f.current == nil || index >= 0 && !f.existed(vdu, index)
+	_, current := lookUp(f.current, []string{"VDU", vdu})
+	return nil, f.current == nil || index >= 0 && !f.existed(vdu, index) || index < 0 && f.changesPackage() && !current
 }
 
 // zoneOf returns, as a list of one, the zone of the VNFC with the index. zones holds the zones of the added VNFCs of the

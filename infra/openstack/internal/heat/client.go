@@ -92,7 +92,9 @@ func (c *Client) Definition(ctx context.Context, s *Stack) (Definition, error) {
 // Update asks Heat to change a stack into d and does not wait. Parameters that d does not name keep their values.
 func (c *Client) Update(ctx context.Context, s *Stack, d Definition) error {
 	body := d.body()
-	body["tags"] = joined(s.Tags) // the tags of an update replace the former tags
+	if len(s.Tags) > 0 { // nested stacks have none
+		body["tags"] = joined(s.Tags) // the tags of an update replace the former tags
+	}
 	body["timeout_mins"], body["disable_rollback"] = minutes(c.timeout), true
 	return c.call(ctx, "update stack "+s.Name, http.MethodPatch, c.api.ServiceURL("stacks", s.Name, s.ID), body, nil)
 }
@@ -144,6 +146,22 @@ func (c *Client) Mark(ctx context.Context, r Resource, reason string) error {
 	body := map[string]any{"mark_unhealthy": true, "resource_status_reason": reason}
 	return c.call(ctx, fmt.Sprintf("mark resource %s of stack %s", r.Name, r.StackName), http.MethodPatch,
 		c.api.ServiceURL("stacks", r.StackName, r.StackID, "resources", r.Name), body, nil)
+}
+
+// Attribute returns an attribute of a resource of a stack as JSON.
+func (c *Client) Attribute(ctx context.Context, s *Stack, resource, attribute string) (json.RawMessage, error) {
+	var body struct {
+		Resource struct {
+			Attributes map[string]json.RawMessage `json:"attributes"`
+		} `json:"resource"`
+	}
+	err := c.call(ctx, fmt.Sprintf("look at resource %s of stack %s", resource, s.Name), http.MethodGet,
+		c.api.ServiceURL("stacks", s.Name, s.ID, "resources", resource), nil, &body)
+	value, there := body.Resource.Attributes[attribute]
+	if err == nil && !there {
+		err = fmt.Errorf("resource %s of stack %s has no attribute %s", resource, s.Name, attribute)
+	}
+	return value, err
 }
 
 // gone reports whether the answer was 404: the stack or resource does not exist (any more).
