@@ -132,7 +132,7 @@ func (w *work) releaseFormer(ctx context.Context) error {
 	if _, follows := w.op.Flavour.Hooks[string(vnflcm.ChangePackageEnd)]; follows {
 		return nil
 	}
-	return w.releaseImages(ctx, true)
+	return vnflcm.Do(ctx, w.op, "remove-images", "", w.releaseOthers)
 }
 
 // complete gives the stack the definition of op.Package.

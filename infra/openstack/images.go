@@ -174,36 +174,49 @@ func (w *work) newImage(ctx context.Context, images *glance.Client, u upload) (s
 	return id, err
 }
 
-// releaseImages ends the use of uploaded images by the instance and deletes the images that no other instance uses. It keeps those of
-// op.Package if keepsOwn is set.
-func (w *work) releaseImages(ctx context.Context, keepsOwn bool) error {
+// releaseImages ends the use of all uploaded images by the instance and deletes the images that no other instance uses.
+func (w *work) releaseImages(ctx context.Context) error {
 	if keys, err := w.op.State().Keys(ctx, imageKey); err != nil || len(keys) == 0 {
 		return err
 	}
-	return vnflcm.Do(ctx, w.op, "remove-images", "", func(ctx context.Context) error {
-		images, err := glance.New(w.clients)
-		if err != nil {
-			return err
-		}
-		_, err = persist(ctx, w.cfg.Poll, func() (struct{}, error) { return struct{}{}, w.releaseAll(ctx, images, keepsOwn) })
-		return err
-	})
+	return vnflcm.Do(ctx, w.op, "remove-images", "", func(ctx context.Context) error { return w.releaseBut(ctx, nil) })
 }
 
-func (w *work) releaseAll(ctx context.Context, images *glance.Client, keepsOwn bool) error {
+// releaseOthers does the same for the images of packages other than op.Package, and forgets them.
+func (w *work) releaseOthers(ctx context.Context) error {
+	keys, err := w.op.State().Keys(ctx, imageKey)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	own, err := uploadedImages(ctx, w.op)
+	if err == nil {
+		err = w.releaseBut(ctx, slices.Collect(maps.Values(own)))
+	}
+	for _, key := range keys {
+		if err == nil && !strings.HasPrefix(key, stateKeyOf(w.op.Package, "")) {
+			err = w.op.State().Delete(ctx, key)
+		}
+	}
+	return err
+}
+
+// releaseBut ends the use of uploaded images, except of some.
+func (w *work) releaseBut(ctx context.Context, kept []string) error {
+	images, err := glance.New(w.clients)
+	if err != nil {
+		return err
+	}
+	_, err = persist(ctx, w.cfg.Poll, func() (struct{}, error) { return struct{}{}, w.releaseAll(ctx, images, kept) })
+	return err
+}
+
+func (w *work) releaseAll(ctx context.Context, images *glance.Client, kept []string) error {
 	tag := glance.UserTag(w.op.InstanceID)
 	used, err := images.Of(ctx, tag)
 	if err != nil {
 		return err
 	}
-	if keepsOwn {
-		own, err := uploadedImages(ctx, w.op)
-		if err != nil {
-			return err
-		}
-		kept := slices.Collect(maps.Values(own))
-		used = slices.DeleteFunc(used, func(i glance.Image) bool { return slices.Contains(kept, i.ID) })
-	}
+	used = slices.DeleteFunc(used, func(i glance.Image) bool { return slices.Contains(kept, i.ID) })
 	return vnflcm.Each(ctx, parallel, used, func(ctx context.Context, i glance.Image) error {
 		err := images.Release(ctx, i.ID, tag)
 		if glance.Protected(err) {

@@ -306,7 +306,7 @@ func (p *packageWork) isLastOfBatch(u vnflcm.PackageUnit) bool {
 	return p.op.Batch.Units[len(p.op.Batch.Units)-1].ID == u.ID
 }
 
-// restoreStack gives the stack the definition that it had, if no unit runs by the target any more.
+// restoreStack gives the stack the definition that it had and removes the images of the target, if no unit runs by the target any more.
 func (p *packageWork) restoreStack(ctx context.Context) error {
 	s, r, err := p.look(ctx)
 	if err != nil {
@@ -334,5 +334,8 @@ func (p *packageWork) restoreStack(ctx context.Context) error {
 			}
 		}
 	}
-	return p.complete(ctx)
+	if err := p.complete(ctx); err != nil {
+		return err
+	}
+	return p.releaseOthers(ctx)
 }

@@ -39,7 +39,7 @@ func (d *Driver) Terminate(ctx context.Context, op *vnflcm.Operation) error {
 	if err != nil {
 		return err
 	}
-	return w.releaseImages(ctx, false)
+	return w.releaseImages(ctx)
 }
 
 // remove deletes a stack. It repeats a deletion that fails, up to Config.DeleteAttempts times: Neutron and Nova can use a
