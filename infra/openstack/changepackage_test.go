@@ -256,3 +256,22 @@ func TestMixedVNF(t *testing.T) {
 		})
 	}
 }
+
+// TestRenamedPort changes to a package with another connection point: the link of the former one is no fault of later operations.
+func TestRenamedPort(t *testing.T) {
+	t.Parallel()
+	l := newChangeLab(t, "workerNode_CP2", "workerNode_CP3")
+	params, err := vnflcm.ParseParams([]byte(`{"allow_data_loss": ["workerNode"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := func(cp string) []vnflcm.ExtVirtualLinkData {
+		return []vnflcm.ExtVirtualLinkData{{ID: "net0_worker", ResourceID: "net", ExtCps: []vnflcm.VnfExtCpData{{CpdID: cp}}}}
+	}
+	_, err = l.ChangeVnfPkg(t.Context(), l.id, vnflcm.ChangeCurrentVnfPkgRequest{VnfdID: nextVNFD, AdditionalParams: params, ExtVirtualLinks: links("workerNode_CP2")})
+	if err == nil || !strings.Contains(err.Error(), "the flavour has no such connection point") {
+		t.Fatalf("error %v", err)
+	}
+	l.must(l.ChangeVnfPkg(t.Context(), l.id, vnflcm.ChangeCurrentVnfPkgRequest{VnfdID: nextVNFD, AdditionalParams: params, ExtVirtualLinks: links("workerNode_CP3")}))
+	l.must(l.heal(""))
+}

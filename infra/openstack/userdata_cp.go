@@ -156,7 +156,7 @@ func (f *filler) checkConnections() {
 
 func (f *filler) checkCP(path string, link vnflcm.ExtVirtualLinkData, cp vnflcm.VnfExtCpData) {
 	vdu := f.vduOfCP(cp.CpdID)
-	if vdu == "" && !slices.ContainsFunc(f.op.Flavour.ExternalCPs, func(e tosca.ExternalCP) bool { return e.ID == cp.CpdID }) &&
+	if vdu == "" && f.isRequested(cp.CpdID) && !slices.ContainsFunc(f.op.Flavour.ExternalCPs, func(e tosca.ExternalCP) bool { return e.ID == cp.CpdID }) &&
 		f.template.Resource(cp.CpdID) == nil {
 		f.fault(path+".cpdId", cp.CpdID, "the flavour has no such connection point")
 	}
@@ -173,6 +173,25 @@ func (f *filler) checkCP(path string, link vnflcm.ExtVirtualLinkData, cp vnflcm.
 	if g := f.template.GroupOf(vdu); fixed && g != nil && f.capacity[vdu] > 1 {
 		f.fault(path, cp.CpdID, "a fixed address is asked for, but the group %s has %d members, which share their parameters", g.Name, f.capacity[vdu])
 	}
+}
+
+// isRequested reports whether the request connects a connection point. Links of earlier requests can have connection points that only a
+// former package of the VNF has.
+func (f *filler) isRequested(cpd string) bool {
+	return f.op.Kind == vnflcm.OpInstantiate || slices.ContainsFunc(f.requestedLinks(), func(l vnflcm.ExtVirtualLinkData) bool {
+		return slices.ContainsFunc(l.ExtCps, func(cp vnflcm.VnfExtCpData) bool { return cp.CpdID == cpd })
+	})
+}
+
+// requestedLinks are the links that the request changes.
+func (f *filler) requestedLinks() []vnflcm.ExtVirtualLinkData {
+	switch {
+	case f.op.ChangeExtConn != nil:
+		return f.op.ChangeExtConn.ExtVirtualLinks
+	case f.op.ChangeVnfPkg != nil:
+		return f.op.ChangeVnfPkg.ExtVirtualLinks
+	}
+	return nil
 }
 
 func (f *filler) vduOfCP(cpd string) string {

@@ -150,15 +150,8 @@ func (f *filler) remedy(path []string) string {
 // dropMoved removes the current values of connection points that the operation connects to another network. Subnets and
 // addresses of the former network are not valid in the new one.
 func (f *filler) dropMoved(out map[string]any) {
-	var links []vnflcm.ExtVirtualLinkData
-	switch {
-	case f.op.ChangeExtConn != nil:
-		links = f.op.ChangeExtConn.ExtVirtualLinks
-	case f.changesPackage() && f.op.ChangeVnfPkg != nil:
-		links = f.op.ChangeVnfPkg.ExtVirtualLinks
-	}
 	of := object(out["CP"])
-	for _, link := range links {
+	for _, link := range f.requestedLinks() {
 		for _, cp := range link.ExtCps {
 			for name := range of {
 				if base, _ := f.baseName(name); base == cp.CpdID {
