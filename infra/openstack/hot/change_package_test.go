@@ -34,6 +34,8 @@ resources:
       user_data: {get_resource: setup}
   gate_CP: {type: 'OS::Neutron::Port', properties: {network: {get_resource: net}}}
   gate_address: {type: 'OS::Neutron::FloatingIP', properties: {port_id: {get_resource: gate_CP}, floating_network: public}}
+  gate_data: {type: 'OS::Cinder::Volume', properties: {size: 1}}
+  gate_attachment: {type: 'OS::Cinder::VolumeAttachment', properties: {instance_uuid: {get_resource: gate}, volume_id: {get_resource: gate_data}}}
   setup: {type: 'OS::Heat::CloudConfig', properties: {cloud_config: {user: {get_param: login}}}}
 `
 	node = `heat_template_version: 2018-08-31
@@ -77,7 +79,7 @@ func TestEffects(t *testing.T) {
 		"image":               {image: "two", want: []string{"rebuild gate: image", "replace group/data: image", "rebuild group/node: image"}},
 		"policy":              {nested: []string{"networks:", "image_update_policy: REPLACE, networks:"}, image: "two", want: []string{"rebuild gate: image", "replace group/data: image", "replace group/node: image"}},
 		"flavor by condition": {top: []string{"equals: [{get_param: login}, a]", "equals: [{get_param: login}, b]"}, image: "one", want: []string{"update gate: flavor"}},
-		"configuration":       {image: "one", login: "b", want: []string{"replace gate: flavor user_data", "replace setup: cloud_config"}},
+		"configuration":       {image: "one", login: "b", want: []string{"replace gate: flavor user_data", "update gate_attachment: instance_uuid", "replace setup: cloud_config"}},
 		"network":             {nested: []string{"network: x", "network: y"}, image: "one", want: []string{"update group/node: networks", "replace group/node_CP: network"}},
 		"volume removed":      {nested: []string{"  data:", "  #"}, image: "one", want: []string{"remove group/data:"}},
 		"server removed":      {top: []string{"  gate:\n    type: OS::Nova::Server", "  port:\n    type: OS::Neutron::Port"}, image: "one", want: []string{"remove gate:", "add port:"}},

@@ -224,10 +224,17 @@ func (x Transition) evaluation(group string) *yaml.Node {
 }
 
 // belongings returns the resource with servers to which each other resource belongs: that resource alone refers to it, directly or through
-// other resources, or it refers to that resource and to what belongs to it, and to no other resource with servers.
+// other resources, or it refers to that resource and to what belongs to it, and to no other resource with servers. So do resources to which
+// only such resources refer, such as the volume of an attachment.
 func (t *Template) belongings() map[string]string {
-	holders, needs, users := t.Holders(), map[string][]string{}, map[string][]string{}
-	t.eachResource(func(key, r *yaml.Node) { needs[key.Value] = mentioned(r) })
+	holders, needs, users, near := t.Holders(), map[string][]string{}, map[string][]string{}, map[string][]string{}
+	t.eachResource(func(key, r *yaml.Node) {
+		needs[key.Value] = mentioned(r)
+		near[key.Value] = append(near[key.Value], needs[key.Value]...)
+		for _, name := range needs[key.Value] {
+			near[name] = append(near[name], key.Value)
+		}
+	})
 	for _, holder := range holders {
 		for _, name := range reached(holder, needs, holders) {
 			users[name] = append(users[name], holder)
@@ -244,7 +251,7 @@ func (t *Template) belongings() map[string]string {
 	}
 	for found := true; found; {
 		found = false
-		for name, list := range needs {
+		for name, list := range near {
 			if out[name] != "" || len(users[name]) > 0 {
 				continue
 			}
