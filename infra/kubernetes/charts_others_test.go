@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+
 	"io/fs"
 	"maps"
 	"os"
@@ -102,13 +102,13 @@ func chartsBelow(t *testing.T, root string) (names []string) {
 
 // chartRow is what became of a chart: errors, and the workload that was scaled.
 type chartRow struct {
-	helm, instantiate, scale, terminate error
-	workload                            string
+	helm, instantiate, scale, change, terminate error
+	workload                                    string
 }
 
 // fault reports whether a chart that Helm installs has not had its life.
 func (r chartRow) fault() bool {
-	return errors.Is(r.helm, errUnread) || errors.Is(r.helm, errPanic) || errors.Is(r.helm, errNoTime) || r.helm == nil && errors.Join(r.instantiate, r.scale, r.terminate) != nil
+	return errors.Is(r.helm, errUnread) || errors.Is(r.helm, errPanic) || errors.Is(r.helm, errNoTime) || r.helm == nil && errors.Join(r.instantiate, r.scale, r.change, r.terminate) != nil
 }
 
 type chartTable struct {
@@ -137,7 +137,7 @@ func (c *chartTable) String() string {
 		return "no: " + text[:min(len(text), 300)]
 	}
 	helm, whole := 0, 0
-	fmt.Fprintln(w, "\nchart\tscaled workload\tinstalled by Helm\tinstantiated\tscaled\tremoved")
+	fmt.Fprintln(w, "\nchart\tscaled workload\tinstalled by Helm\tinstantiated\tscaled\tchanged\tremoved")
 	for _, name := range slices.Sorted(maps.Keys(c.rows)) {
 		r := c.rows[name]
 		if r.helm != nil {
@@ -147,7 +147,7 @@ func (c *chartTable) String() string {
 		if helm++; !r.fault() {
 			whole++
 		}
-		fmt.Fprintf(w, "%s\t%s\tyes\t%s\t%s\t%s\n", name, cmp.Or(r.workload, "none"), short(r.instantiate), short(r.scale), short(r.terminate))
+		fmt.Fprintf(w, "%s\t%s\tyes\t%s\t%s\t%s\t%s\n", name, cmp.Or(r.workload, "none"), short(r.instantiate), short(r.scale), short(r.change), short(r.terminate))
 	}
 	_ = w.Flush()
 	return fmt.Sprintf("%s%d charts, %d installed by Helm alone, %d of these had a whole life", &out, len(c.rows), helm, whole)
@@ -192,6 +192,7 @@ func lifeOfOther(t *testing.T, path string) (row chartRow) {
 	if workload.Name != "" {
 		row.scale = l.scaleOther(workload)
 	}
+	row.change = l.changeOther(files)
 	stopProviding() // or a pending pod would get back what is being deleted
 	row.terminate = l.end(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful,
 		AdditionalParams: parse(t, `{"delete_pvc": true}`)}))
@@ -371,29 +372,4 @@ func (l *lab) hasPods(r objects.Ref) bool {
 		return false
 	}
 	return l.replicas(r.Namespace, strings.ToLower(r.Kind)+"s", r.Name) > 0
-}
-
-// filesOf returns the files of a chart directory, or an archive under the name "".
-func filesOf(path string) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !entry.Type().IsRegular() {
-			return err
-		}
-		inside, err := filepath.Rel(path, name)
-		if err != nil {
-			return err
-		}
-		f, err := os.Open(name) //nolint:gosec // of the folder that VNFKIT_CHARTS names
-		if err != nil {
-			return err
-		}
-		data, err := io.ReadAll(io.LimitReader(f, 100<<20))
-		if inside == "." {
-			inside = ""
-		}
-		files[filepath.ToSlash(inside)] = data
-		return errors.Join(err, f.Close())
-	})
-	return files, err
 }

@@ -110,7 +110,7 @@ func withoutChance(first, second, text string) string {
 var oddParams = `{"namespace": "odd", "use_helm": true, "using_helm_install_param": [{"exthelmchart": false, "helmreleasename": "odd",
 	"helmchartfile_path": "` + chartcases.Path + `"}], "vdu_mapping": {"` + chartcases.VDU + `": {"kind": "Deployment", "name": "odd-web", "helmreleasename": "odd"}}}`
 
-// chartLife instantiates, scales, heals and terminates a VNF of one chart.
+// chartLife instantiates, scales, heals, upgrades and terminates a VNF of one chart.
 func chartLife(t *testing.T, c chartcases.Chart, version string) {
 	t.Helper()
 	l := newLab(t, kubernetes.VimTypeV1)
@@ -125,6 +125,10 @@ func chartLife(t *testing.T, c chartcases.Chart, version string) {
 	l.wantWeb("scale out", 2)
 	l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{}))
 	l.wantWeb("heal", 2)
+	if err := l.changeOther(c.Files); err != nil {
+		t.Errorf("change of the package: %v", err)
+	}
+	l.wantWeb("change of the package", 2)
 	l.scale(vnflcm.ScaleIn, chartcases.Aspect, 1)
 	l.wantWeb("scale in", 1)
 	l.terminate(vnflcm.TerminateForceful, `{"delete_pvc": true}`)
