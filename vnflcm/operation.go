@@ -112,6 +112,7 @@ type Operation struct {
 	vims           VIMs
 	intercept      Interceptor
 	observe        func(Event)
+	diagnose       func(ctx context.Context, instanceID string) ([]Finding, error) // Manager.Diagnose
 }
 
 // Check returns ErrProgramming unless a Manager or RunHook has made the Operation: one that a program fills in by itself has no store.

@@ -17,6 +17,8 @@ type Preview struct {
 	Levels     map[string]int // the scale levels after the operation
 	Change     Change         // what happens to the VNFCs
 	Tasks      []PlannedTask  // the phases one after the other
+	// Losses are the data that the operation gives up, as drivers tell them (LossTeller).
+	Losses []string
 	// CNFs are the VNF instances on clusters that the VNF has become, by id: they end when the VNF is terminated, and do not work while it is
 	// stopped. OtherCNFs is how many instances of other tenants there are beside them.
 	CNFs      []string
@@ -46,6 +48,9 @@ func (p *Preview) String() string {
 		_, _ = fmt.Fprintf(table, "  %d\t%s\t%s\t%s\t%s\n", i+1, t.Name, t.Machine, after, t.remark())
 	}
 	_ = table.Flush() // to memory
+	for _, loss := range p.Losses {
+		_, _ = fmt.Fprintf(&out, "Data that are given up: %s\n", loss)
+	}
 	if p.Package != nil {
 		p.Package.write(&out)
 	}
@@ -117,6 +122,13 @@ type Previewer interface {
 	Preview(ctx context.Context, op *Operation) ([]PlannedTask, error)
 }
 
+// LossTeller is a MgmtDriver that tells before an operation which data it gives up.
+type LossTeller interface {
+	// Losses returns a sentence for each loss, nil for none. It changes nothing, but may ask machines: the answer can differ when the
+	// operation begins. op is as for Validate.
+	Losses(ctx context.Context, op *Operation) ([]string, error)
+}
+
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
 // ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, ChangeCurrentVnfPkgRequest, MaintainVnfRequest, or a
 // VnfInfoModificationRequest that starts a maintenance (Configurer). The errors are those of the operation. Hooks of drivers that are no Previewer have one task without a
@@ -150,7 +162,11 @@ func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (
 	if err != nil {
 		return nil, err
 	}
-	p := &Preview{InstanceID: instanceID, Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list, Package: rec.packagePreview()}
+	losses, err := m.losses(ctx, opened, inst, rec)
+	if err != nil {
+		return nil, err
+	}
+	p := &Preview{Losses: losses, InstanceID: instanceID, Operation: kind, Levels: rec.Levels, Change: rec.Planned, Tasks: list, Package: rec.packagePreview()}
 	if inst.Mixed != nil {
 		p.Mixed = inst.Mixed.To.VnfdID
 	}
@@ -160,6 +176,29 @@ func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (
 	users, err := m.records.usersOn(ctx, inst)
 	p.CNFs, p.OtherCNFs = users.ids, users.hidden
 	return p, err
+}
+
+// losses asks the management drivers what the operation gives up.
+func (m *Manager) losses(ctx context.Context, opened openPackages, inst *instanceRecord, rec *operationRecord) (out []string, err error) {
+	s, err := m.session(ctx, opened, inst, rec, "preview")
+	if err != nil {
+		return nil, err
+	}
+	for _, driver := range s.drivers() {
+		teller, tells := driver.(LossTeller)
+		if !tells {
+			continue
+		}
+		err := s.call(ctx, func() error {
+			lost, err := teller.Losses(ctx, s.op)
+			out = append(out, lost...)
+			return err
+		})
+		if err != nil {
+			return nil, s.masked(err)
+		}
+	}
+	return out, nil
 }
 
 // previewed returns the kind of operation of a request, and how it is prepared.

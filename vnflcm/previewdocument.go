@@ -12,6 +12,7 @@ type previewDocument struct {
 	Levels     map[string]int    `json:"scaleLevels,omitempty"` // by aspect, after the operation
 	VNFCs      []plannedVNFC     `json:"affectedVnfcs"`
 	Tasks      []plannedDocument `json:"tasks"`
+	Losses     []string          `json:"losses,omitempty"`                     // data that the operation gives up
 	CNFs       []string          `json:"cnfInstanceIds,omitempty"`             // VNF instances that end with a cluster
 	OtherCNFs  int               `json:"cnfInstancesOfOtherTenants,omitempty"` // how many more
 	Package    *packageDocument  `json:"packageChange,omitempty"`
@@ -52,7 +53,7 @@ type plannedDocument struct {
 
 // MarshalJSON writes the document that docs/api.md describes.
 func (p *Preview) MarshalJSON() ([]byte, error) {
-	document := previewDocument{InstanceID: p.InstanceID, Operation: p.Operation, Levels: p.Levels, CNFs: p.CNFs, OtherCNFs: p.OtherCNFs,
+	document := previewDocument{Losses: p.Losses, InstanceID: p.InstanceID, Operation: p.Operation, Levels: p.Levels, CNFs: p.CNFs, OtherCNFs: p.OtherCNFs,
 		VNFCs: slices.Concat(affected(p.Change.Added, VnfcAdded), affected(p.Change.Removed, VnfcRemoved), affected(p.Change.Replaced, VnfcModified))}
 	document.Mixed = p.Mixed
 	if p.Package != nil {
