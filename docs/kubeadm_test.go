@@ -252,6 +252,8 @@ func TestKubeadmSteps(t *testing.T) {
 				op, err = v.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{v.last(t, id, vdu)}})
 				v.must(t, op, err)
 			}
+			op, err = v.Heal(ctx, id, v.restore(t, id))
+			v.must(t, op, err)
 		}
 		if life.flavour == "simple" {
 			v.endCertificates(t, "masterNode-0", "/etc/kubernetes/pki/etcd/server.crt")
@@ -313,6 +315,22 @@ func packageWithMore(t *testing.T) string {
 	}
 	check(t, os.WriteFile(dir+flavour, text, 0o600))
 	return dir
+}
+
+// restore stops all control-plane nodes but one, and returns the request that restores etcd from this one.
+func (v *vnfm) restore(t *testing.T, instance string) (request vnflcm.HealVnfRequest) {
+	t.Helper()
+	inst, err := v.Get(t.Context(), instance)
+	check(t, err)
+	for _, c := range inst.InstantiatedVnfInfo.VnfcResourceInfo {
+		if c.VduID == "masterNode" && c.ID != v.last(t, instance, "masterNode") {
+			request.VnfcInstanceID = append(request.VnfcInstanceID, c.ID)
+			check(t, v.world.Stop(c.ComputeResource.ResourceID))
+		}
+	}
+	request.AdditionalParams, err = vnflcm.ParseParams([]byte(`{"restore": "survivor", "confirm_loss": true}`))
+	check(t, err)
+	return request
 }
 
 // last is the VNFC of a VDU that was made last.

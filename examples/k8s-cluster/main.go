@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -52,7 +53,12 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud ssh               list the machines
 	k8s-cluster -cloud mycloud scale 2           two workers more; -2 for fewer
 	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
-	k8s-cluster -cloud mycloud heal all          replace every machine: a new cluster
+	k8s-cluster -cloud mycloud heal restore=survivor VNFC ...
+	                                             replace control-plane nodes without which etcd has no quorum; its data are
+	                                             those of a node that is left. The answer says what is lost, and asks for
+	                                             confirm_loss=true
+	k8s-cluster -cloud mycloud heal restore=none all
+	                                             replace every machine: a new cluster, without the data
 	k8s-cluster -cloud mycloud certificates      when the certificates of the nodes end
 	k8s-cluster -cloud mycloud renew-certificates  renew the certificates of the control plane
 	k8s-cluster -cloud mycloud upgrade 1.36.3    replace Kubernetes by a newer version; a file with further parameters may follow
@@ -319,15 +325,24 @@ func upgradeRequest(args []string) (request vnflcm.MaintainVnfRequest, err error
 	return request, err
 }
 
-// healRequest wants the whole cluster to be named: an empty answer of a command in a shell line must not replace it.
+// healRequest wants the whole cluster to be named: an empty answer of a command in a shell line must not replace it. Arguments with = are
+// attributes of additionalParams.
 func healRequest(args []string) (request vnflcm.HealVnfRequest, err error) {
+	params := map[string]any{}
+	for len(args) > 0 && strings.Contains(args[0], "=") {
+		name, value, _ := strings.Cut(args[0], "=")
+		params[name], args = value, args[1:]
+	}
 	switch {
 	case len(args) == 0:
 		err = errors.New(`heal takes the VNFCs to replace, or "all" for the whole cluster`)
 	case len(args) == 1 && args[0] == "all":
-		request.AdditionalParams, err = vnflcm.ParseParams([]byte(`{"all": true}`))
+		params["all"] = true
 	default:
 		request.VnfcInstanceID = args
+	}
+	if len(params) > 0 && err == nil {
+		request.AdditionalParams, err = vnflcm.NewParams(params)
 	}
 	return request, err
 }

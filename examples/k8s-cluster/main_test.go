@@ -98,6 +98,9 @@ func TestHealRequest(t *testing.T) {
 		want string
 	}{
 		{[]string{"all"}, `{"additionalParams":{"all":true}}`},
+		{[]string{"restore=none", "all"}, `{"additionalParams":{"all":true,"restore":"none"}}`},
+		{[]string{"restore=survivor", "confirm_loss=true", "vdu-1"}, `{"vnfcInstanceId":["vdu-1"],"additionalParams":{"confirm_loss":"true","restore":"survivor"}}`},
+		{[]string{"restore=none"}, ""},
 		{[]string{"vdu-1", "all"}, `{"vnfcInstanceId":["vdu-1","all"]}`},
 		{nil, ""},
 	} {

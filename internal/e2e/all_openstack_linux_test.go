@@ -58,7 +58,7 @@ func TestHighlyAvailableOnOpenStack(t *testing.T) {
 	wantCluster(2)
 	before := y.vnfcs(id, masterVDU)
 	y.kill(before[0])
-	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+	y.must(y.Heal(ctx, id, wholeHeal(t)))
 	wantCluster(2)
 	for _, was := range before {
 		if slices.ContainsFunc(y.vnfcs(id, masterVDU), func(v vnflcm.VnfcResourceInfo) bool { return server(v) == server(was) }) {

@@ -21,6 +21,8 @@
 //	      that the helm program installs on three control-plane nodes, one of which dies; the life of a cluster on
 //	      machines with Debian 13. Where the packages of OpenStack are installed, three control-plane nodes run at the
 //	      addresses of OpenStack's servers.
+//	kubeadm-restore
+//	      control-plane nodes are lost for good, and etcd is restored on the same machines, under load.
 //	helm
 //	      helmclient and infra/kubernetes on etcd, kube-apiserver, kube-controller-manager and scheduler; kwok
 //	      simulates the nodes (package controlplane). Helm 3 and 4 run in the test process, and their programs on

@@ -66,7 +66,7 @@ func TestKubeadmHelmChain(t *testing.T) {
 		c.finds(m) // the operator's own repository stays
 	}
 
-	c.must(c.Heal(ctx, c.cluster, vnflcm.HealVnfRequest{}))
+	c.must(c.Heal(ctx, c.cluster, wholeHeal(t)))
 	c.wantNodes(c.cluster, 3, 1)
 	c.wantHelmInfo()
 	c.makeCNF()

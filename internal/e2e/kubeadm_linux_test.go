@@ -105,7 +105,7 @@ func TestKubeadmLife(t *testing.T) {
 	y.wantNodes(id, 1, 1)
 	y.kubectl(id, "rollout", "status", "-n", "shop", "deployment/web", "--timeout=50s")
 
-	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+	y.must(y.Heal(ctx, id, wholeHeal(t)))
 	y.wantNodes(id, 1, 1)
 	if code, err := y.viaVIM(id, "/version"); code != 200 || err != nil {
 		t.Errorf("through the VIM entry, after the whole heal: %d, %v", code, err)
@@ -202,7 +202,7 @@ func TestKubeadmHighlyAvailable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	y.must(y.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+	y.must(y.Heal(ctx, id, wholeHeal(t)))
 	y.wantNodes(id, 3, 2)
 	y.wantMembers(id)
 	y.pullsEverywhere(id)

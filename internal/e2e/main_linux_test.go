@@ -30,7 +30,7 @@ var site struct {
 }
 
 // partNames are those that VNFKIT_E2E may name.
-var partNames = []string{"ssh", "openstack", "kubeadm", "kubeadm-full", "kubeadm-upgrade", "registry", "helm", "all", "tacker", "kubespray", "kubespray-real"}
+var partNames = []string{"ssh", "openstack", "kubeadm", "kubeadm-full", "kubeadm-upgrade", "kubeadm-restore", "registry", "helm", "all", "tacker", "kubespray", "kubespray-real"}
 
 // named reports whether this run is to have a part.
 func named(part string) bool {

@@ -411,6 +411,14 @@ func (y *yard) kill(v vnflcm.VnfcResourceInfo) {
 	}
 }
 
+// wholeHeal returns a request to heal the whole VNF that gives up the data of a cluster.
+func wholeHeal(t *testing.T) vnflcm.HealVnfRequest {
+	t.Helper()
+	params, err := vnflcm.ParseParams([]byte(`{"restore": "none"}`))
+	must(t, err)
+	return vnflcm.HealVnfRequest{AdditionalParams: params}
+}
+
 // gone checks that a terminated instance has left nothing with us.
 func (y *yard) gone(id string) {
 	y.t.Helper()

@@ -54,6 +54,7 @@ func TestKubeadmV1(t *testing.T) {
 	l.wantNodes(3, 1)
 	l.run(uri+"/heal", l.body("heal_v1", fmt.Sprintf(`{"vnfcInstanceId":%q}`, l.vnfcs(uri, "masterNode")[1])))
 	l.wantNodes(3, 1)
+	l.stop("masterNode")
 	l.run(uri+"/heal", []byte(`{}`))
 	l.wantNodes(3, 1)
 }
@@ -96,6 +97,7 @@ func TestKubeadmV2(t *testing.T) {
 				l.run(uri+"/heal", l.body(params, fmt.Sprintf(`{"vnfcInstanceId":[%q]}`, l.vnfcs(uri, "masterNode")[0])))
 			}
 			l.wantNodes(c.masters, 1)
+			l.stop("masterNode")
 			l.run(uri+"/heal", l.body(params, `{"additionalParams":{"all":true}}`))
 			l.wantNodes(c.masters, 1)
 		})

@@ -254,6 +254,17 @@ func (l *lab) wantNodes(masters, workers int) {
 	}
 }
 
+// stop makes the machines of a VDU dead. The heal of a whole cluster of which a machine has the data is refused: the guides' requests do not say that
+// the data are given up.
+func (l *lab) stop(vdu string) {
+	l.t.Helper()
+	for _, h := range l.world.Hosts() {
+		if strings.HasPrefix(h.Name(), vdu+"-") {
+			must(l.t, l.world.Stop(h.Name()))
+		}
+	}
+}
+
 // addVIM registers a VIM under the id in a request of a guide.
 func (l *lab) addVIM(id, kind string) {
 	l.t.Helper()

@@ -144,7 +144,7 @@ func (c lifecycle) operations() []operation {
 		{"heal one VNFC", (*lab).healOne},
 		{"scale in", scale(vnflcm.ScaleIn)},
 		{"heal the whole VNF", func(p *lab, m *vnflcm.Manager, id string) (string, error) {
-			return m.Heal(p.t.Context(), id, vnflcm.HealVnfRequest{})
+			return m.Heal(p.t.Context(), id, wholeHeal(p.t))
 		}},
 		{"terminate", func(p *lab, m *vnflcm.Manager, id string) (string, error) {
 			return m.Terminate(p.t.Context(), id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
@@ -184,4 +184,14 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// wholeHeal returns a request to heal the whole VNF that gives up the data of a cluster.
+func wholeHeal(t testing.TB) vnflcm.HealVnfRequest {
+	t.Helper()
+	params, err := vnflcm.ParseParams([]byte(`{"restore": "none"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vnflcm.HealVnfRequest{AdditionalParams: params}
 }

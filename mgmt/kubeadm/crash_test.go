@@ -84,7 +84,7 @@ var scenarios = []scenario{
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
 	}, "complex", []string{"record-node", "move-leader", "drain", "detach", "remove-member"}, nil, false}, // steps whose order differs from that of a dead node
 	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
-		return m.Heal(ctx, id, vnflcm.HealVnfRequest{})
+		return m.Heal(ctx, id, wholeHeal)
 	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
 	{"renew certificates", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, renewal)
@@ -436,7 +436,7 @@ func stepKind(step string) string {
 	return name
 }
 
-var still = []string{"create-vm", "replace-vm", "change-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet",
+var still = []string{"create-vm", "replace-vm", "change-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet", "restore-copy", "restore-members",
 	"move-leader-kubelet", "static-pods", "members-kubelet"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.

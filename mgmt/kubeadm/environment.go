@@ -45,6 +45,8 @@ type environment struct {
 	unrenewed     plan.Result[error]                      // set by renewEnded: why certificates of a node that have ended were not renewed
 	kubelets      plan.Result[string]                     // set by findEnded: users in the certificates of kubelets
 
+	restored plan.Result[restoreRecord] // set by readSource
+
 	agreeing sync.Mutex // see agreement
 
 	turn  chan struct{}     // has a value while a control-plane node joins whose member does not vote yet

@@ -255,7 +255,7 @@ func TestKeepEtcdCA(t *testing.T) {
 		}
 	}
 	healthy()
-	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+	l.Must(l.Heal(t.Context(), id, wholeHeal))
 	healthy()
 	ca := pki.Pair{Cert: l.file("masterNode-0", kubernetesDir+caFile), Key: l.file("masterNode-0", kubernetesDir+"pki/ca.key")}
 	list, err := expirytest.Served(l.Lab, id, expirytest.Instead(l.World.Dial, map[string]func(net.Conn){l.at("masterNode-0", "2379"): expirytest.Serving(t, &ca, time.Now().AddDate(1, 0, 0))}))

@@ -152,7 +152,7 @@ func TestBehindBalancer(t *testing.T) {
 			heal("externalLB-0")
 			heal(append(c.healedWithTheBalancers, "externalLB-0")...)
 
-			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(ctx, id, wholeHeal))
 			l.want(c.controlPlane, workers, 0)
 			l.wantRoutes(id)
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))

@@ -64,7 +64,7 @@ func TestBalancerElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: elsewhere})
+	opID, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: mustParams(`{"restore": "none", "k8s_cluster_installation_param": {"external_lb_param": {"nic_cp_name": "externalLB_CP1"}}}`)})
 	l.Must(opID, err)
 	l.want(1, 3, 0) // with the machine that the abandoned scale-out left behind
 }

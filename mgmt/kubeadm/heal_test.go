@@ -350,7 +350,7 @@ func TestHealWithoutQuorum(t *testing.T) {
 			if err := l.Fail(t.Context(), opID); err != nil {
 				t.Fatal(err)
 			}
-			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(t.Context(), id, wholeHeal))
 			l.wantMembers("masterNode-0", "masterNode-1", "masterNode-2")
 		})
 	}

@@ -96,7 +96,7 @@ func TestHelm(t *testing.T) {
 			l.withHelm(3)
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.withHelm(3)
-			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(t.Context(), id, wholeHeal))
 			l.withHelm(3)
 		})
 	}

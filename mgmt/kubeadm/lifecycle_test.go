@@ -79,7 +79,7 @@ func TestLifecycle(t *testing.T) {
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}}))
 			l.want(c.controlPlane, 2, 0)
 
-			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(ctx, id, wholeHeal))
 			l.want(c.controlPlane, 2, 0)
 
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))

@@ -19,6 +19,7 @@ import (
 // parameters are the additionalParams that the driver reads. docs/kubeadm.md lists them for users.
 type parameters struct {
 	Cluster clusterParam `json:"k8s_cluster_installation_param"`
+	restoreParam
 
 	// Credentials in scale and heal requests, which replace those of the instantiate request.
 	MasterUsername   string        `json:"master_node_username"`
@@ -100,6 +101,7 @@ func (d *Driver) PublicParams() []string { return vnflcm.PublicPaths(parameters{
 func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	p := &parameters{}
 	_, err := op.Params.Decode(p)
+	p.restoreParam = restoreParamOf(op)
 	settings, err1 := clusterparam.ReadSettings(ctx, op)
 	c := &p.Cluster
 	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, settings.PodCIDR)

@@ -60,6 +60,9 @@ func scaleIn(c clusterShape) *operationPlan {
 // driver asks only machines that stay about the cluster. If the request names no machines, Heal replaces all of them and
 // creates a new cluster.
 func heal(c clusterShape) *operationPlan {
+	if c.Restores {
+		return restore(c)
+	}
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.HealStart)
 	if c.Whole {

@@ -28,11 +28,10 @@ type shape struct {
 // heals returns a request to heal these machines, or all machines if none is named.
 func heals(machines ...string) func(*lab, string) any {
 	return func(l *lab, id string) any {
-		var request vnflcm.HealVnfRequest
-		if len(machines) > 0 {
-			request.VnfcInstanceID = l.vnfcs(id, machines...)
+		if len(machines) == 0 {
+			return wholeHeal
 		}
-		return request
+		return vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, machines...)}
 	}
 }
 
@@ -89,6 +88,9 @@ func shapes(t testing.TB) []shape {
 		{name: "heal-load-balancer", setup: behindLB, cluster: behind(t, "simple", 1), request: heals("externalLB-0")},
 		{name: "heal-storage", setup: whole, cluster: []mgmttest.Change{with(t, storageParams)}, request: heals("storage-0")},
 		{name: "heal-whole", cluster: two, request: heals()},
+		{name: "heal-restore", cluster: three, before: stops("masterNode-0", "masterNode-2"), request: func(l *lab, id string) any {
+			return l.restoring(id, fromSurvivor, "masterNode-0", "masterNode-2")
+		}},
 		{name: "renew-certificates", cluster: three, request: renews},
 		{name: "renew-certificates-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: renews},
 		{name: "renew-certificates-one-control-plane-node", cluster: two, request: renews},

@@ -111,7 +111,7 @@ func TestRegistries(t *testing.T) {
 			l.connected()
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
 			l.connected()
-			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(ctx, id, wholeHeal))
 			l.want(3, 2, 0)
 			l.connected()
 			inst, err := l.Get(ctx, id)

@@ -135,10 +135,10 @@ func TestRotate(t *testing.T) {
 			l.wantRegistries("instantiated", firstOn)
 			scale := func(kind vnflcm.ScaleType, list string) { l.Must(l.Scale(t.Context(), id, scaling(t, kind, list))) }
 			heal := func(list string, targets ...string) {
-				req := vnflcm.HealVnfRequest{VnfcInstanceID: targets}
-				if list != "" {
-					req.AdditionalParams = params(t, list)
+				if list == "" {
+					list = "{}"
 				}
+				req := vnflcm.HealVnfRequest{VnfcInstanceID: targets, AdditionalParams: mustParams(`{"restore": "none", "` + param + `": ` + list + `}`)}
 				l.Must(l.Heal(t.Context(), id, req))
 			}
 			for _, step := range []struct {

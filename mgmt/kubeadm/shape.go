@@ -15,6 +15,7 @@ type clusterShape struct {
 	Removed                                   []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole         bool // every machine is replaced, or the machine of the only control-plane node: the operation makes a new cluster
+	Restores      bool // etcd is restored on the control-plane nodes that stay
 	Graceful      bool // the pods get time to end before the machines are removed or stopped
 	Stopping      bool // the machines are stopped
 	Script        bool // the package's script sets up the nodes
@@ -43,6 +44,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 	p := &params.Cluster
 	c := clusterShape{
 		Whole:    op.WholeVNF(),
+		Restores: params.restores() && !op.WholeVNF(),
 		Graceful: isGraceful(op), Stopping: isStop(op),
 		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes,

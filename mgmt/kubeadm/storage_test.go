@@ -228,7 +228,7 @@ func TestStorage(t *testing.T) {
 			l.claim(id)
 			// Volumes in use block healing the storage server, but not healing other machines.
 			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID}}))
-			l.Must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.Must(l.Heal(ctx, id, wholeHeal))
 			l.exported()
 			registered(want)
 			l.Must(l.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateGraceful}))

@@ -44,7 +44,7 @@ func TestRegistration(t *testing.T) {
 				if code, _, err := l.Ask(first, http.MethodDelete, secretPath, ""); code != http.StatusNotFound {
 					t.Errorf("an administrator: %d, %v", code, err)
 				}
-				l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
+				l.Must(l.Heal(t.Context(), id, wholeHeal))
 				second, _ := l.Entry(kubeadm.VIMID(id))
 				if code, _, err := l.Ask(second, http.MethodGet, nodesPath, ""); code != http.StatusOK {
 					t.Errorf("the new cluster: %d, %v", code, err)

@@ -28,7 +28,7 @@ type Restored struct {
 // Files of a data directory, in its subdirectory member.
 const (
 	database = "snap/db"
-	identity = "wal/token" // of a restored member
+	identity = "wal/0000000000000000-0000000000000000.wal" // has the token of a restored member, as a WAL has the id of the cluster
 )
 
 // Database returns the file with the data in a directory.
@@ -45,9 +45,6 @@ func TokenIn(files afero.Fs, dir string) string {
 
 // WriteToken notes in a new data directory to which cluster it belongs.
 func WriteToken(c *program.Call, dir, token string) error {
-	if token == "" {
-		return nil
-	}
 	return c.Write(path.Join(dir, "member", identity), token, 0o600)
 }
 

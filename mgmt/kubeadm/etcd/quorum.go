@@ -39,6 +39,9 @@ func (e *QuorumError) Error() string {
 	if len(e.Down) > 0 {
 		fmt.Fprintf(&out, "bring back %s first, or ", strings.Join(e.Down, ", "))
 	}
+	if e.Lost {
+		out.WriteString("heal the machines that are lost with restore, which continues with the data of a survivor, or ")
+	}
 	out.WriteString("heal the whole VNF, which makes a new cluster")
 	return out.String()
 }

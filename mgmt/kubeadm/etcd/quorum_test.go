@@ -113,7 +113,7 @@ func TestQuorumErrorSaysWhatToDo(t *testing.T) {
 		"hdh": "removing m1 leaves etcd 2 voting members of which 1 are healthy: 2 are needed; bring back m2 first, or heal the whole VNF, which makes a new cluster",
 		"h":   "removing m1 leaves etcd no voting member; heal the whole VNF, which makes a new cluster",
 		"ddh": "etcd has no quorum: 1 of 3 voting members are healthy, 2 are needed, so that m1 cannot be removed; " +
-			"bring back m1, m2 first, or heal the whole VNF, which makes a new cluster",
+			"bring back m1, m2 first, or heal the machines that are lost with restore, which continues with the data of a survivor, or heal the whole VNF, which makes a new cluster",
 	} {
 		_, err := etcd.PlanRemoval(membersOf(members), 1)
 		if diff := cmp.Diff(want, err.Error()); diff != "" {

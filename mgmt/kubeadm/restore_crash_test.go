@@ -1,0 +1,44 @@
+package kubeadm_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/vnfkit/vnfkit/internal/fulltest"
+	"github.com/vnfkit/vnfkit/vnflcm"
+)
+
+// restoreSteps are the steps that only a restore has.
+var restoreSteps = []string{"restore-source", "restore-snapshot", "restore-copy", "restore-unpack", "restore-stop", "restore-data", "restore-etcd", "restore-members", "restore-api",
+	"restore-controllers", "restart-kubelet", "restart-network", "delete-lost-nodes"}
+
+var restoreScenarios = []scenario{
+	{"restore from a survivor", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		if err := l.World.Stop("masterNode-0"); err != nil {
+			return "", err
+		}
+		if err := l.World.Partition("masterNode-2"); err != nil {
+			return "", err
+		}
+		return m.Heal(ctx, id, l.restoring(id, fromSurvivor, "masterNode-0", "masterNode-2"))
+	}, "complex", restoreSteps, nil, false}, // the other steps are cut in "heal a control-plane node"
+	{"restore on two nodes", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		if err := l.World.Stop("masterNode-0"); err != nil {
+			return "", err
+		}
+		return m.Heal(ctx, id, l.restoring(id, `{"restore": "survivor", "confirm_loss": true, "restore_pass_over": ["quorum"]}`, "masterNode-0"))
+	}, "complex", restoreSteps, nil, true},
+}
+
+// TestCrashRestore is TestCrash for restores of etcd.
+func TestCrashRestore(t *testing.T) {
+	t.Parallel()
+	var cases []crashCase
+	for _, s := range restoreScenarios {
+		if s.variant && fulltest.SkipsVariant(t, s.name) {
+			continue
+		}
+		cases = append(cases, s.matrix(t)...)
+	}
+	crash(t, cases)
+}
