@@ -58,7 +58,7 @@ func TestKubeadmRestoreFromSurvivor(t *testing.T) {
 		y.kill(v)
 	}
 	_, err := y.Heal(ctx, id, restoring(t, lost, `{"restore": "survivor"}`))
-	if err == nil || !strings.Contains(err.Error(), "additionalParams.confirm_loss: must be true: etcd is restored from the data of "+y.machines.Host(survivor.ComputeResource.ResourceID).Name) {
+	if err == nil || !strings.Contains(err.Error(), "additionalParams.confirm_loss: must be true: etcd is restored from the data of masterNode-"+survivor.ID[:8]) {
 		t.Errorf("a restore that is not confirmed: %v", err)
 	}
 	t.Logf("refused: %v", err)
