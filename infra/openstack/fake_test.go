@@ -37,10 +37,11 @@ type fake struct {
 	requests  map[string]int // by method and pattern
 	token     int
 	logins    int
-	failures  []failure // failures of the following actions
-	running   int       // requests for a server until it is off
-	signalled int       // requests for the group of workers until the change that a signal has begun ends
-	loose     bool      // members are listed as separate resources, workerNode-0 and so on
+	failures  []failure      // failures of the following actions
+	running   int            // requests for a server until it is off
+	signalled int            // requests for the group of workers until the change that a signal has begun ends
+	loose     bool           // members are listed as separate resources, workerNode-0 and so on
+	quota     map[string]any // absolute limits of Nova; nil: Nova does not show them
 	// console returns the console log of a server for each request. Default: no server has one.
 	console func(server string) (status int, log string)
 	rolled  int                    // members that Heat has changed because the definition of their group has changed
@@ -498,6 +499,12 @@ func (f *fake) each(visit func(*member)) {
 func (f *fake) nova(r *http.Request, path []string, body map[string]any) (int, any) {
 	if len(path) == 0 {
 		return http.StatusOK, map[string]any{"version": map[string]any{"id": "v2.1", "status": "CURRENT", "version": "2.93", "min_version": "2.1"}}
+	}
+	if path[0] == "limits" {
+		if f.quota == nil {
+			return refusal(http.StatusNotFound, "The resource could not be found.")
+		}
+		return http.StatusOK, map[string]any{"limits": map[string]any{"absolute": f.quota}}
 	}
 	if _, asked := body["os-getConsoleOutput"]; asked && f.console != nil {
 		status, log := f.console(path[1])

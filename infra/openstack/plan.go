@@ -39,7 +39,10 @@ func (d *Driver) Plan(ctx context.Context, op *vnflcm.Operation) (vnflcm.Change,
 	planned.Change = change
 	_, fault := d.define(ctx, &planned, current)
 	_, source := readsConsole(op.VIM)
-	return change, errors.Join(err, fault, source, d.planImages(ctx, op, current, err))
+	if err != nil {
+		return change, errors.Join(err, fault, source, d.planImages(ctx, op, current, err))
+	}
+	return change, errors.Join(fault, source, d.planImages(ctx, op, current, nil), d.checkQuota(ctx, op, change))
 }
 
 // present returns the current parameters of the stack, or nil if the operation will create the stack.

@@ -123,7 +123,8 @@ func (w *work) highest(t tree) error {
 // mark marks resources unhealthy.
 func (w *work) mark(ctx context.Context, resources []heat.Resource, why string) error {
 	return vnflcm.Each(ctx, parallel, resources, func(ctx context.Context, r heat.Resource) error {
-		return w.heat.Mark(ctx, r, why)
+		_, err := persist(ctx, w.cfg.Poll, func() (struct{}, error) { return struct{}{}, w.heat.Mark(ctx, r, why) })
+		return err
 	})
 }
 

@@ -32,8 +32,9 @@ type parameters struct {
 	WorkerPassphrase vnflcm.Secret `json:"worker_node_passphrase"`  // beyond Tacker
 
 	// Parameters of infra drivers, declared here so that the driver does not report them as unknown.
-	UserData      string `json:"lcm-operation-user-data"`
-	UserDataClass string `json:"lcm-operation-user-data-class"`
+	UserData      string   `json:"lcm-operation-user-data"`
+	UserDataClass string   `json:"lcm-operation-user-data-class"`
+	VIMPassOver   []string `json:"vim_pass_over"`
 
 	versions clusterVersions
 }

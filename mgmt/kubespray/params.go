@@ -18,8 +18,9 @@ type parameters struct {
 	Cluster clusterParam `json:"k8s_cluster_installation_param"`
 
 	// Parameters of infra drivers, declared here so that the driver does not report them as unknown.
-	UserData      string `json:"lcm-operation-user-data"`
-	UserDataClass string `json:"lcm-operation-user-data-class"`
+	UserData      string   `json:"lcm-operation-user-data"`
+	UserDataClass string   `json:"lcm-operation-user-data-class"`
+	VIMPassOver   []string `json:"vim_pass_over"`
 }
 
 type clusterParam struct {

@@ -25,8 +25,9 @@ type parameters struct {
 	Registry installParam `json:"private_registry_installation_param"`
 
 	// For infra drivers; named here so that they do not count as unknown.
-	UserData      string `json:"lcm-operation-user-data"`
-	UserDataClass string `json:"lcm-operation-user-data-class"`
+	UserData      string   `json:"lcm-operation-user-data"`
+	UserDataClass string   `json:"lcm-operation-user-data-class"`
+	VIMPassOver   []string `json:"vim_pass_over"`
 }
 
 // installParam has the attributes of the specification first, then Tacker's, then ours.
