@@ -33,6 +33,36 @@ func (v *vnfm) kubeconfig(ctx context.Context, id string, out io.Writer) error {
 	return err
 }
 
+// check writes what is wrong with the machines of the cluster.
+func (v *vnfm) check(ctx context.Context, id string, out io.Writer) error {
+	return v.Examine(ctx, id, func(ctx context.Context, op *vnflcm.Operation, drivers []vnflcm.MgmtDriver) error {
+		for _, d := range drivers {
+			driver, able := d.(*kubeadm.Driver)
+			if !able {
+				continue
+			}
+			found, err := driver.Preflight(ctx, op)
+			return errors.Join(writeFindings(out, found), err)
+		}
+		return errors.New("the driver of the cluster has no checks of machines")
+	})
+}
+
+// writeFindings writes a table of findings.
+func writeFindings(out io.Writer, found []kubeadm.PreflightFinding) error {
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(out, "nothing is wrong with the machines")
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, f := range found {
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Machine, f.Check, f.Problem, cmp.Or(f.Remedy, "-")); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
 // machine is a VNFC, and the login that the request has for it.
 type machine struct {
 	id, name, vdu, address string

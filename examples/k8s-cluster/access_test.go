@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -92,5 +93,20 @@ func TestShell(t *testing.T) {
 	}
 	if _, err := os.Stat(args[1]); err == nil {
 		t.Error("the key is left on the disk")
+	}
+}
+
+// TestFindings writes the table of check.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	for want, found := range map[string][]kubeadm.PreflightFinding{
+		"nothing is wrong with the machines\n": nil,
+		"w0  disk  it is full  free space\nw1  mtu   it differs  -\n": {
+			{Check: "disk", Machine: "w0", Problem: "it is full", Remedy: "free space"}, {Check: "mtu", Machine: "w1", Problem: "it differs"}},
+	} {
+		var out strings.Builder
+		if err := writeFindings(&out, found); err != nil || out.String() != want {
+			t.Errorf("%v: %q, want %q", err, out.String(), want)
+		}
 	}
 }

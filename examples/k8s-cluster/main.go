@@ -59,6 +59,7 @@ moment, run the same command again, and it continues.
 	                                             confirm_loss=true
 	k8s-cluster -cloud mycloud heal restore=none all
 	                                             replace every machine: a new cluster, without the data
+	k8s-cluster -cloud mycloud check             what is wrong with the machines: clocks, disk, memory, ports and more
 	k8s-cluster -cloud mycloud certificates      when the certificates of the nodes end
 	k8s-cluster -cloud mycloud renew-certificates  renew the certificates of the control plane
 	k8s-cluster -cloud mycloud upgrade 1.36.3    replace Kubernetes by a newer version; a file with further parameters may follow
@@ -78,7 +79,7 @@ func main() {
 
 // commandLine is the command line of the program. Parsing it sets the flags in o.
 func commandLine(o *options) *cli.Program {
-	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "certificates", "renew-certificates", "upgrade", "adopt", "show", "down")
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "check", "certificates", "renew-certificates", "upgrade", "adopt", "show", "down")
 	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
 	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
@@ -142,7 +143,7 @@ func (o options) check() (err error) {
 
 // reads reports whether the command only reads the state. Its output is for other programs.
 func (o options) reads() bool {
-	return slices.Contains([]string{"show", "kubeconfig", "ssh", "certificates"}, o.command)
+	return slices.Contains([]string{"show", "kubeconfig", "ssh", "check", "certificates"}, o.command)
 }
 
 // screen returns where progress is shown.
@@ -264,6 +265,8 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 		}
 		operation, err := v.Heal(ctx, id, request)
 		return v.wait(ctx, operation, err)
+	case "check":
+		return v.check(ctx, id, os.Stdout)
 	case "certificates":
 		_, err := v.Certificates(ctx, id)
 		status, errStatus := v.CertificateStatus(ctx, id)

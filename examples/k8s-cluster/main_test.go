@@ -64,6 +64,7 @@ func TestRun(t *testing.T) {
 		"no such cloud":      {options{cloud: "other", command: "up"}, `no cloud "other"`},
 		"no kubeconfig":      {options{cloud: "lab", command: "kubeconfig"}, "there is no cluster"},
 		"no cluster yet":     {options{cloud: "lab", command: "down"}, "there is no cluster"},
+		"nothing to check":   {options{cloud: "lab", command: "check"}, "there is no cluster"},
 		"no certificates":    {options{cloud: "lab", command: "certificates"}, "there is no cluster"},
 		"nothing to renew":   {options{cloud: "lab", command: "renew-certificates", plan: true}, "there is no cluster"},
 		"nothing to upgrade": {options{cloud: "lab", command: "upgrade", args: []string{"1.36.3"}, plan: true}, "there is no cluster"},

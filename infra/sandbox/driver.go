@@ -316,6 +316,7 @@ func (w *World) booted(m *machine) {
 
 // image has the files of a new machine: its system, its kernel, and the source of Kubernetes packages.
 var image = map[string]string{
+	"/proc/meminfo":                           "MemTotal:        4014788 kB\nMemFree:         2014788 kB\n",
 	"/etc/os-release":                         "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nVERSION_ID=\"12\"\nID=debian\n",
 	"/proc/1/status":                          "Name:\tsystemd\nCapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n",
 	"/proc/filesystems":                       "nodev\tproc\n\text4\n",

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
 func swapoff(_ context.Context, c *call) error {
@@ -107,4 +109,22 @@ func (c *call) setSysctl(key, value string) error {
 
 func version(_ context.Context, c *call) error {
 	return c.on(func(m *machine) error { c.Printf("Kubernetes v%s\n", m.Packages["kubelet"]); return nil })
+}
+
+// nproc prints the number of cores of every machine.
+func nproc(_ context.Context, c *call) error {
+	c.Printf("4\n")
+	return nil
+}
+
+// getent answers "getent ahosts NAME": only names below .invalid, which RFC 6761 reserves, do not exist.
+func getent(_ context.Context, c *call) error {
+	if len(c.Args) != 2 || c.Args[0] != "ahosts" {
+		return fmt.Errorf("kubesim: getent %q is not simulated", c.Args)
+	}
+	if strings.HasSuffix(c.Args[1], ".invalid") {
+		return program.ExitError{Code: 2}
+	}
+	c.Printf("198.51.100.7  STREAM %s\n", c.Args[1])
+	return nil
 }

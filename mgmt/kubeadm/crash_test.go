@@ -35,7 +35,7 @@ type scenario struct {
 // preparation are the steps that prepare a new machine. Their code depends on this machine only, so two scenarios cut them:
 // "instantiate", on a control-plane node of a new cluster, and "scale out", on a worker of a running one. The other
 // scenarios run them without cuts.
-var preparation = []string{"reach", "platform", "package-sources", "hostname", "system", "packages", "runtime"}
+var preparation = []string{"reach", "preflight", "platform", "package-sources", "hostname", "system", "packages", "runtime", "images"}
 
 // on returns the names of steps, limited to one machine.
 func on(machine string, names []string) (out []string) {

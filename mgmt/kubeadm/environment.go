@@ -53,6 +53,7 @@ type environment struct {
 	begun plan.Result[bool] // control-plane nodes whose join this process has begun
 
 	witnesses witnesses
+	sourced   plan.Result[bool] // set by checkMachine: machines whose package sources have the packages of a node
 
 	versions clusterVersions
 	dead     plan.Result[bool] // set by findDead: workers on which an upgrade does nothing

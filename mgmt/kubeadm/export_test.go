@@ -10,6 +10,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/preflight"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -27,6 +28,8 @@ var (
 	UpgradeChecks = upgradeChecks
 	PathForm      = pathForm
 	ExportTarget  = exportTarget
+
+	PreflightChecks = preflight.Checks
 )
 
 // ParseVolume reads the manifest of a persistent volume.

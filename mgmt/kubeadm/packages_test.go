@@ -168,7 +168,7 @@ func TestMissingVersion(t *testing.T) {
 	l := openLab(t, setup{})
 	_, opID, err := l.Begin("instantiate_sandbox.json", with(t, `{"kubernetes_version":"1.34.2"}`))
 	err = l.Fails(opID, err)
-	for _, want := range []string{"package-sources", " cannot have the packages of a node", "Version '1.34.2-*' for 'kubelet' was not found",
+	for _, want := range []string{"preflight", "packages: ", " cannot have the packages of a node", "Version '1.34.2-*' for 'kubelet' was not found",
 		"the package sources have kubelet 1.37.2-1.1, 1.36.3-1.1, 1.35.6-1.1, 1.35.4-1.1; kubeadm 1.37.2-1.1, 1.36.3-1.1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
@@ -225,7 +225,7 @@ func TestCgroupV1(t *testing.T) {
 			l := openLab(t, storageSetup(t))
 			m := l.Process(func(config *vnflcm.Config) {
 				config.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-					if s.Name != "platform" || !strings.HasPrefix(l.NameOf(s.On), c.machine) {
+					if s.Name != "reach" || !strings.HasPrefix(l.NameOf(s.On), c.machine) {
 						return next(ctx)
 					}
 					return errors.Join(l.host(l.NameOf(s.On)).FS().MkdirAll("/sys/fs/cgroup/memory", 0o755), next(ctx))

@@ -66,9 +66,10 @@ type clusterParam struct {
 	Packages    nodeprep.Packages          `json:"packages"`
 	Flannel     flannelParam               `json:"flannel"`
 	componentParam
-	Upgrade upgradeParam      `json:"upgrade"` // beyond Tacker; of requests to upgrade
-	Volumes []nfsVolumeParam  `json:"pv_registration_params"`
-	VIM     vimentry.VIMParam `json:"vim_registration"` // beyond Tacker
+	Upgrade   upgradeParam      `json:"upgrade"`   // beyond Tacker; of requests to upgrade
+	Preflight preflightParam    `json:"preflight"` // beyond Tacker
+	Volumes   []nfsVolumeParam  `json:"pv_registration_params"`
+	VIM       vimentry.VIMParam `json:"vim_registration"` // beyond Tacker
 }
 
 type nodeParam struct {
@@ -171,6 +172,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.DrainPolicy(k.DrainPolicy)
 	k.VIM.Check(&c.Checker)
 	c.storage(k)
+	c.preflight(k)
 	return vnflcm.AtPath(clusterPath, c.Err())
 }
 

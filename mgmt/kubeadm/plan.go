@@ -31,7 +31,7 @@ func scaleOut(c clusterShape) *operationPlan {
 	workers := plan.Added(c.Workers)
 	var joined tasks
 	for _, n := range workers {
-		joined = append(joined, p.join(n, p.prepare(n, running))...)
+		joined = append(joined, p.join(n, p.prepare(n, p.On(n, reach, running)))...)
 	}
 	p.finish(workers, joined)
 	return &p.operationPlan
@@ -117,6 +117,7 @@ func renewCertificates(c clusterShape) *operationPlan {
 	}
 	p.Each(p.ControlPlane, copyAdmin, renewed)
 	p.Each(p.ControlPlane, checkKubelet, renewed)
+	p.Each(p.ControlPlane, checkMachine)
 	for _, n := range p.Workers {
 		p.On(n, checkKubelet, renewed, p.On(n, renewKubelet, ended))
 	}
@@ -143,15 +144,15 @@ func (p *planner) leadAPI(t task, after tasks) tasks {
 func (p *planner) makeCluster(after ...tasks) {
 	recorded := p.Once(recordSettings, after...)
 	routed := p.balancers(p.Balancers, recorded)
-	first := p.prepare(p.ControlPlane[0], recorded)
-	up := p.initialise(p.ControlPlane[0], first, routed)
+	reached := p.On(p.ControlPlane[0], reach, recorded)
+	up := p.initialise(p.ControlPlane[0], p.prepare(p.ControlPlane[0], reached), routed)
 
 	ended := tasks{}
 	for _, n := range p.ControlPlane[1:] {
-		ended = append(ended, p.joinControlPlane(n, p.prepare(n, recorded), up)...)
+		ended = append(ended, p.joinControlPlane(n, p.prepare(n, p.On(n, reach, recorded), reached), up)...)
 	}
 	for _, n := range p.Workers {
-		ended = append(ended, p.join(n, p.prepare(n, recorded), up)...)
+		ended = append(ended, p.join(n, p.prepare(n, p.On(n, reach, recorded), reached), up)...)
 	}
 	for _, n := range p.Storage {
 		ended = append(ended, p.exportVolumes(n, recorded)...)
@@ -166,26 +167,30 @@ func (p *planner) makeCluster(after ...tasks) {
 	p.Once(registerVIM, p.All())
 }
 
-// prepare prepares a new machine for kubeadm, or for the package's script.
+// prepare prepares a new machine, which has been reached, for kubeadm or for the package's script. The preflight compares the machine with a
+// control-plane node.
 func (p *planner) prepare(n machine, after ...tasks) tasks {
 	return p.Chain(n, p.preparation(n), after...)
 }
 
-// preparation are the tasks that prepare a new machine, in their order. The first one logs in.
+// preparation are the tasks that prepare a new machine, which has been reached, in their order.
 func (p *planner) preparation(n machine) []task {
 	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
-	steps := []task{reach, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
+	steps := []task{checkMachine, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
 	if p.Virtual && p.isControlPlane(n) {
 		steps = append(steps, setUpVirtualAddress)
 	}
 	if p.Script {
-		steps = []task{reach, writeHosts, uploadScript}
+		steps = []task{checkMachine, writeHosts, uploadScript}
 	}
 	if len(p.Storage) > 0 {
 		steps = append(steps, installNFSClient)
 	}
 	if p.Registries && !p.Script {
 		steps = append(steps, connectRegistries)
+	}
+	if !p.Script {
+		steps = append(steps, pullImages)
 	}
 	return steps
 }
@@ -272,10 +277,10 @@ func (p *planner) healNodes(running tasks) {
 	controlPlane, workers := plan.Replaced(p.ControlPlane), plan.Replaced(p.Workers)
 	var joined, member tasks
 	for _, n := range workers {
-		joined = append(joined, p.join(n, p.prepare(n, running))...)
+		joined = append(joined, p.join(n, p.prepare(n, p.On(n, reach, running)))...)
 	}
 	for _, n := range controlPlane {
-		member = p.On(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, running), member))
+		member = p.On(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, p.On(n, reach, running)), member))
 		joined = append(joined, member...)
 	}
 	ready := p.finish(append(controlPlane, workers...), joined)

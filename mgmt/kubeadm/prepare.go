@@ -8,7 +8,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
-	"github.com/vnfkit/vnfkit/vnflcm"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/preflight"
 )
 
 // preparation returns the settings with which machines are prepared for kubeadm.
@@ -28,19 +28,21 @@ func on(do func(context.Context, mgmt.Node) error) action {
 	return func(ctx context.Context, _ *environment, n mgmt.Node) error { return do(ctx, n) }
 }
 
-// runCheckPlatform checks that the driver can prepare the machine. The kubelet of a running cluster has its settings from a ConfigMap, which
-// an administrator may have changed.
-func runCheckPlatform(ctx context.Context, e *environment, n mgmt.Node) error {
-	err := nodeprep.CheckPlatform(ctx, n)
-	isNode := len(clusternodes.Among(e.nodes(), []vnflcm.VNFC{n.VNFC})) > 0
-	if err != nil || !isNode || !e.makesCluster() || e.p.Kubelet["failCgroupV1"] == false {
-		return err
+// runCheckPackages checks the packages of a node, unless the preflight has found them.
+func runCheckPackages(ctx context.Context, e *environment, n mgmt.Node) error {
+	if e.sourced.Of(n.ID) {
+		return nil
 	}
-	return e.preparation().CheckCgroups(ctx, n)
+	err := e.findPackages(ctx, n)
+	if err != nil && e.p.passesOverFinding(preflight.Packages) {
+		e.op.Warn(ctx, "passed over by the request: "+preflight.Packages+": "+err.Error())
+		return nil
+	}
+	return err
 }
 
-// runCheckPackages checks the packages of a node. Machines that a cluster gets later may have another containerd in their image.
-func runCheckPackages(ctx context.Context, e *environment, n mgmt.Node) error {
+// findPackages checks the packages of a node. Machines that a cluster gets later may have another containerd in their image.
+func (e *environment) findPackages(ctx context.Context, n mgmt.Node) error {
 	s := e.preparation()
 	err := s.CheckPackages(ctx, n)
 	if !e.makesCluster() {

@@ -47,7 +47,7 @@ var (
 		Do: func(ctx context.Context, e *environment, n mgmt.Node) error {
 			return n.Reach(ctx, e.op, e.config.Timeouts.Boot)
 		}}
-	checkPlatform   = step("platform", "the operating system is one that the driver knows", installLimit, runCheckPlatform)
+	checkPlatform   = step("platform", "the operating system is one that the driver knows", installLimit, on(nodeprep.CheckPlatform))
 	checkPackages   = step("package-sources", "the machine has the packages of a node, or can install them", installLimit, runCheckPackages)
 	writeHosts      = step("hosts", "the hosts file has all nodes", installLimit, runWriteHosts)
 	updateHosts     = step("hosts", "the hosts file has all nodes that there are after the operation", oneMinute, runUpdateHosts)

@@ -69,13 +69,17 @@ const mostApart = time.Minute
 // clockLimit bounds how long a machine may take to show its clock.
 const clockLimit = 20 * time.Second
 
-// runCheckClocks compares the clocks of the machines with each other. A machine that does not answer is left to another check.
+// runCheckClocks compares the clocks of all nodes.
 func runCheckClocks(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return e.refuse(ctx, checkClocks, e.clocksApart(ctx, e.nodes()))
+}
+
+// clocksApart returns an error if clocks of machines differ too much. A machine that does not answer is left to another check.
+func (e *environment) clocksApart(ctx context.Context, nodes []mgmt.Node) error {
 	type reading struct {
 		n           mgmt.Node
 		least, most time.Duration // bounds of the difference from the clock of this process
 	}
-	nodes := e.nodes()
 	readings := make([]*reading, len(nodes))
 	err := fanout.Each(ctx, len(nodes), e.config.Parallel, func(i int) error {
 		_ = mgmt.Within(ctx, clockLimit, func(ctx context.Context) error {
@@ -100,7 +104,7 @@ func runCheckClocks(ctx context.Context, e *environment, _ mgmt.Node) error {
 	if apart := fast.least - slow.most; apart > mostApart {
 		err = fmt.Errorf("the clock of %s is at least %s ahead of the clock of %s, at most %s are accepted", fast.n.Label(), apart.Round(time.Second), slow.n.Label(), mostApart)
 	}
-	return e.refuse(ctx, checkClocks, err)
+	return err
 }
 
 // targetConfiguration returns the configuration of the cluster with the version of a hop.
@@ -132,6 +136,14 @@ func (e *environment) imagesOf(ctx context.Context, h hop) ([]string, error) {
 // onWorkers are the images of kubeadm that also run on workers.
 var onWorkers = []string{"pause", "kube-proxy", "coredns"}
 
+func runsOnWorkers(image string) bool { return slices.Contains(onWorkers, nameOf(image)) }
+
+// nameOf returns the last part of the name of an image.
+func nameOf(image string) string {
+	name, _, _ := strings.Cut(path.Base(image), ":")
+	return name
+}
+
 // imagesFor returns the images that a node needs for a hop.
 func (e *environment) imagesFor(ctx context.Context, n mgmt.Node, h hop) (out []string, err error) {
 	images, err := e.imagesOf(ctx, h)
@@ -139,11 +151,10 @@ func (e *environment) imagesFor(ctx context.Context, n mgmt.Node, h hop) (out []
 		return nil, err
 	}
 	for _, image := range images {
-		name, _, _ := strings.Cut(path.Base(image), ":")
-		if e.isControlPlane(n) || slices.Contains(onWorkers, name) {
+		if e.isControlPlane(n) || runsOnWorkers(image) {
 			out = append(out, image)
 		}
-		if name != controlplane.StaticEtcd || !e.isControlPlane(n) || !h.needsEtcdBefore() {
+		if nameOf(image) != controlplane.StaticEtcd || !e.isControlPlane(n) || !h.needsEtcdBefore() {
 			continue
 		}
 		versions, err := e.etcd().Versions(ctx, []mgmt.Node{n})

@@ -193,6 +193,9 @@ func (p *parameters) findUpgraded(ctx context.Context, op *vnflcm.Operation, rec
 		return nil
 	}
 	p.versions.given = givenBy(op)
+	if _, given := p.versions.given["preflight"]; !given {
+		c.Preflight = preflightParam{}
+	}
 	_, versionGiven := p.versions.given["kubernetes_version"]
 	var initial parameters
 	request := op.Initial
