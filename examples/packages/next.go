@@ -34,6 +34,12 @@ func machines(vnfdID, vnfd string, flavours ...string) *edition {
 		replace: []string{"ubuntu-24.04-server", "ubuntu-26.04-server", "version: '24.04'", "version: '26.04'", "  - etsi_nfv_sol001", "  - " + sol001 + "etsi_nfv_sol001"}}
 }
 
+// moreWorkers is an edition of a cluster by kubespray, which cannot change machines.
+func moreWorkers(vnfdID, vnfd string, flavours ...string) *edition {
+	return &edition{vnfdID: vnfdID, vnfd: vnfd, flavours: flavours, news: "Up to 100 workers.", selector: "  ",
+		replace: []string{"max_number_of_instances: 50", "max_number_of_instances: 100", "max_scale_level: 49", "max_scale_level: 99", "  - etsi_nfv_sol001", "  - " + sol001 + "etsi_nfv_sol001"}}
+}
+
 // pods is an edition with other images in the pods, and charts of another version.
 func pods(vnfdID, vnfd string) *edition {
 	return &edition{vnfdID: vnfdID, vnfd: vnfd, flavours: []string{"simple"}, news: "The images 2.0 in the pods.", selector: "- ",
@@ -41,7 +47,8 @@ func pods(vnfdID, vnfd string) *edition {
 }
 
 // Next returns the second version of the package, to which a VNF of the first one can be changed: its VNFD has a policy VnfPackageChange
-// for each flavour. Ubuntu 26.04 is on the machines, or images 2.0 are in the pods. The second version has no next one.
+// for each flavour. Ubuntu 26.04 is on the machines, or images 2.0 are in the pods; a cluster by kubespray can have 100 workers. The second
+// version has no next one.
 func (s Sample) Next() Sample {
 	if s.next == nil {
 		return Sample{}

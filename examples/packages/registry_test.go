@@ -68,7 +68,7 @@ func TestRegistryPackage(t *testing.T) {
 func TestRegistryRequests(t *testing.T) {
 	p := openRegistry(t)
 	names, err := filepath.Glob(registry + "/requests/*.json")
-	if err != nil || len(names) != 9 {
+	if err != nil || len(names) != 10 {
 		t.Fatalf("requests %q, %v", names, err)
 	}
 	readme, err := os.ReadFile(registry + "/README.md")

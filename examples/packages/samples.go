@@ -29,7 +29,7 @@ var (
 		next: machines("6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e91", "k8s_cluster_top.vnfd.yaml", "simple", "complex")}
 	// KubesprayCluster is for mgmt/kubespray, on infra/sandbox or infra/openstack.
 	KubesprayCluster = Sample{Name: "k8s-cluster-kubespray", VNFDID: "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70",
-		next: machines("1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c71", "k8s_cluster_kubespray_top.vnfd.yaml", "simple", "complex")}
+		next: moreWorkers("1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c71", "k8s_cluster_kubespray_top.vnfd.yaml", "simple", "complex")}
 	// PrivateRegistry is for mgmt/registry, on infra/sandbox or infra/openstack.
 	PrivateRegistry = Sample{Name: "private-registry", VNFDID: "b3d9c1e4-7a52-4c0e-9f1b-2e6a8d4c5f71",
 		next: machines("b3d9c1e4-7a52-4c0e-9f1b-2e6a8d4c5f72", "private_registry_top.vnfd.yaml", "simple", "volume")}
