@@ -33,9 +33,6 @@ var changeGuides = map[string]changeGuide{
 		after: "samples/tests/functional/sol_v2_common/userdata_standard_change_vnfpkg_nw/contents", loss: []string{"VDU2"}, coordinated: []string{"VDU1", "VDU2"}},
 }
 
-// settingsForChanges allow the Python scripts that the packages and requests of the guides name.
-const settingsForChanges = "coordination_scripts: true\nscripts: [sample-script]\nsandbox: {vims: {cloud: ETSINFV.OPENSTACK_KEYSTONE.V_3}}\n"
-
 // tackerCheckout returns the checkout of Tacker, or skips the test.
 func tackerCheckout(t *testing.T) string {
 	t.Helper()
@@ -122,7 +119,7 @@ func (g changeGuide) follow(c *tackerClient, root string) {
 	instance := fmt.Sprint(c.object("create", was)["ID"])
 	c.run("instantiate", instance, c.file("instantiate.json", instantiateFor(c.t, guide, body)))
 	c.ends(instance, "COMPLETED")
-	before := c.machinesOf(instance)
+	before := c.vdus(instance, idOf)
 	if len(g.loss) > 0 {
 		_, faults, err := c.try("vnflcm", "change-vnfpkg", instance, c.file("change.json", body))
 		if want := "allow_data_loss: must name " + g.loss[0]; err == nil || !strings.Contains(faults, want) {
@@ -135,21 +132,26 @@ func (g changeGuide) follow(c *tackerClient, root string) {
 	if shown := c.object("show", instance); shown["VNFD ID"] != becomes {
 		c.t.Errorf("the instance: %v", shown)
 	}
-	after := c.machinesOf(instance)
+	after := c.vdus(instance, idOf)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))); diff != "" {
 		c.t.Errorf("VNFCs:\n%s", diff)
 	}
 	g.checkScripts(c, record)
-	for id, want := range map[string]string{old: "NOT_IN_USE", changed: "IN_USE"} {
-		if shown := c.shown("vnf", "package", "show", id); shown["Usage State"] != want {
-			c.t.Errorf("package %s: %v, want %s", id, shown["Usage State"], want)
-		}
-	}
+	c.wantUsage(old, "NOT_IN_USE")
+	c.wantUsage(changed, "IN_USE")
 	c.run("terminate", instance, "--termination-type", "FORCEFUL")
 	c.ends(instance, "COMPLETED")
 	c.run("delete", instance)
 	c.remove(old)
 	c.remove(changed)
+}
+
+// wantUsage compares the usage state of a package.
+func (c *tackerClient) wantUsage(id, want string) {
+	c.t.Helper()
+	if shown := c.shown("vnf", "package", "show", id); shown["Usage State"] != want {
+		c.t.Errorf("package %s: %v, want %s", id, shown["Usage State"], want)
+	}
 }
 
 // checkScripts compares the VDUs whose scripts have run.
@@ -170,24 +172,25 @@ func (g changeGuide) checkScripts(c *tackerClient, record string) {
 	}
 }
 
-// machinesOf returns the VDUs of the VNFCs of an instance by their ids.
-func (c *tackerClient) machinesOf(instance string) map[string]any {
+// vdus returns the VDUs of the VNFCs of an instance by a key of the VNFC.
+func (c *tackerClient) vdus(instance string, key func(vnfc map[string]any) any) map[string]any {
 	c.t.Helper()
 	_, document := c.send("GET", c.api+"/vnf_instances/"+instance, nil, 200)
 	out := map[string]any{}
 	for _, v := range document["instantiatedVnfInfo"].(map[string]any)["vnfcResourceInfo"].([]any) {
-		out[fmt.Sprint(v.(map[string]any)["id"])] = v.(map[string]any)["vduId"]
+		vnfc := v.(map[string]any)
+		out[fmt.Sprint(key(vnfc))] = vnfc["vduId"]
 	}
 	return out
 }
+
+func idOf(vnfc map[string]any) any { return vnfc["id"] }
 
 // TestTackerChangeGuides follows Tacker's guides for the change of the package with its client.
 func TestTackerChangeGuides(t *testing.T) {
 	needTackerClient(t)
 	root := tackerCheckout(t)
-	config := filepath.Join(t.TempDir(), "vnfm.yaml")
-	must(t, os.WriteFile(config, []byte(settingsForChanges), 0o600))
-	p := start(t, t.TempDir(), "-config="+config)
+	p := start(t, t.TempDir(), "-config=tacker-guides.yaml")
 	for name, g := range changeGuides {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
