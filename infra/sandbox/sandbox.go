@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type Config struct {
 	Dir string
 	// User and Password log in to every machine. Default "ubuntu" and "ubuntu".
 	User, Password string
+	// Users are the users who log in to machines of some packages, by VNFD, as images differ in it. Default: User.
+	Users map[string]string
 	// AuthorizedKeys are authorized_keys lines that may log in to every machine too.
 	AuthorizedKeys []string
 	// SudoPassword is the password that sudo asks for on every machine. Default: sudo needs no password.
@@ -340,7 +343,7 @@ func (w *World) sorted() []*machine {
 
 // start starts the SSH host of a machine.
 func (w *World) start(m *machine) error {
-	config := sshtest.Config{Name: m.Name, User: w.config.User, Password: w.config.Password, HostKey: m.HostKey,
+	config := sshtest.Config{Name: m.Name, User: cmp.Or(w.config.Users[m.VNFD], w.config.User), Password: w.config.Password, HostKey: m.HostKey,
 		AuthorizedKeys: w.config.AuthorizedKeys, SudoPassword: w.config.SudoPassword,
 		Users: []string{"haproxy"}} // user of the haproxy package: here a package is installed completely or not at all
 	if w.config.Dir != "" {

@@ -134,6 +134,33 @@ func TestChangePackage(t *testing.T) {
 	}
 }
 
+// TestUserOfImage changes to an image with another user: machines of both packages are logged in to during the change, when it is rolled back and
+// when a mixed VNF is healed.
+func TestUserOfImage(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{sandbox: sandbox.Config{Rebuild: true, Users: map[string]string{newVNFD: "debian"}}})
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("simple", 1))
+	l.Onboard(secondPackage(t, packageDir, []string{"workerNode"}))
+	request := func(pause string) vnflcm.ChangeCurrentVnfPkgRequest {
+		return changing(t, `{"pause_after": `+pause+`, "`+param+`": {"worker_node": {"username": "debian"}}}`)
+	}
+	opID, err := l.ChangeVnfPkg(t.Context(), id, request("1"))
+	l.Fails(opID, err)
+	l.RollBack(opID)
+	opID, err = l.ChangeVnfPkg(t.Context(), id, request("1"))
+	l.Fails(opID, err)
+	if err := l.Fail(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	for _, worker := range []string{"workerNode-0", "workerNode-1"} {
+		l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, worker)}))
+	}
+	l.Must(l.ChangeVnfPkg(t.Context(), id, request("0")))
+	l.want(1, 2, 0)
+	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
+	l.want(1, 3, 0)
+}
+
 // TestChangeOfSize adds, removes and resizes workers by a change of the package: nodes join, leave and are drained as in other operations.
 func TestChangeOfSize(t *testing.T) {
 	t.Parallel()

@@ -90,11 +90,10 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 		return nil, err
 	}
 	e := &environment{Driver: d, op: op, p: p, rotation: rotation, shape: shape, versions: params.versions, turn: make(chan struct{}, 1)}
-	var err1, err2, err3 error
-	e.controlPlane, err1 = d.access(p.Master.nodeParam).Nodes(op, d.config.Pool, "master")
-	e.workers, err2 = d.access(p.Worker).Nodes(op, d.config.Pool, "worker")
-	e.balancers, err3 = p.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
-	if err := errors.Join(err1, err2, err3); err != nil {
+	var err1, err2 error
+	e.controlPlane, e.workers, err1 = d.nodesOf(op, params)
+	e.balancers, err2 = d.balancersOf(op, params)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	if len(e.controlPlane) == 0 {
@@ -105,7 +104,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 	}
 	e.kube = cluster.New(e.up)
 	e.leave = nodedrain.Leaving{Op: op, Kube: e.kube, DrainLimit: d.config.Timeouts.Drain, DetachLimit: d.config.Timeouts.Detach, Policy: p.DrainPolicy}
-	if err := errors.Join(e.findEndpoint(), e.findStorage()); err != nil {
+	if err := errors.Join(e.findEndpoint(), e.findStorage(params)); err != nil {
 		return nil, err
 	}
 	e.tokens = &controlplane.Tokens{Kubeadm: e.kubeadm, Kube: e.kube, State: op.State()}

@@ -28,13 +28,9 @@ func (d *Driver) Machines(ctx context.Context, op *vnflcm.Operation) ([]mgmt.Nod
 	if err != nil {
 		return nil, err
 	}
-	controlPlane, workers, err1 := d.clusterMachines(ctx, op)
-	balancers, err2 := p.Cluster.Balancer.Balancers(op, d.config.Pool, mgmt.Access{LoginGrace: d.config.Timeouts.Login})
-	var storage []mgmt.Node
-	var err3 error
-	if s := p.Cluster.Storage; s != nil {
-		storage, err3 = d.access(s.node()).Nodes(op, d.config.Pool, storageRole)
-	}
+	controlPlane, workers, err1 := d.nodesOf(op, p)
+	balancers, err2 := d.balancersOf(op, p)
+	storage, err3 := d.storageOf(op, p)
 	return slices.Concat(controlPlane, workers, balancers, storage), errors.Join(err1, err2, err3)
 }
 
@@ -44,7 +40,5 @@ func (d *Driver) clusterMachines(ctx context.Context, op *vnflcm.Operation) (con
 	if err != nil {
 		return nil, nil, err
 	}
-	controlPlane, err1 := d.access(p.Cluster.Master.nodeParam).Nodes(op, d.config.Pool, "master")
-	workers, err2 := d.access(p.Cluster.Worker).Nodes(op, d.config.Pool, "worker")
-	return controlPlane, workers, errors.Join(err1, err2)
+	return d.nodesOf(op, p)
 }

@@ -109,8 +109,7 @@ func read(ctx context.Context, op *vnflcm.Operation) (*parameters, error) {
 	c.Master.PodCIDR = cmp.Or(c.Master.PodCIDR, settings.PodCIDR)
 	c.Master.ClusterCIDR = cmp.Or(c.Master.ClusterCIDR, settings.ClusterCIDR)
 	c.KubernetesVersion = cmp.Or(c.KubernetesVersion, settings.KubernetesVersion)
-	c.Master.Login = changed(c.Master.Login, mgmt.Login{Username: p.MasterUsername, Password: p.MasterPassword, PrivateKey: p.MasterKey, Passphrase: p.MasterPassphrase})
-	c.Worker.Login = changed(c.Worker.Login, mgmt.Login{Username: p.WorkerUsername, Password: p.WorkerPassword, PrivateKey: p.WorkerKey, Passphrase: p.WorkerPassphrase})
+	c.Master.Login, c.Worker.Login = p.override(c)
 	return p, errors.Join(vnflcm.AtPath("additionalParams", err), err1, p.findUpgraded(ctx, op, settings.KubernetesVersion))
 }
 

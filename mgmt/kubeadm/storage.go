@@ -171,13 +171,9 @@ func exportTarget(text string) (string, bool) {
 const maxUnitName = 255
 
 // findStorage finds the storage server, if there is one.
-func (e *environment) findStorage() error {
-	if e.p.Storage == nil {
-		return nil
-	}
-	var err error
-	e.storage, err = e.access(e.p.Storage.node()).Nodes(e.op, e.config.Pool, storageRole)
-	if err == nil && len(e.storage) != 1 {
+func (e *environment) findStorage(p *parameters) (err error) {
+	e.storage, err = e.storageOf(e.op, p)
+	if err == nil && e.p.Storage != nil && len(e.storage) != 1 {
 		err = fmt.Errorf("kubeadm: the VNF has %d machines with connection point %s of storage_server, and not one", len(e.storage), e.p.Storage.SSHCPName)
 	}
 	return err

@@ -42,5 +42,8 @@ func TestChangePackage(t *testing.T) {
 	}
 	opID, err := change()
 	l.Must(opID, err)
+	if _, err := l.Preview(t.Context(), id, vnflcm.ChangeCurrentVnfPkgRequest{VnfdID: oldVNFD}); err != nil {
+		t.Errorf("preview of the way back: %v", err)
+	}
 	l.WantNodes(1, 1, 0)
 }

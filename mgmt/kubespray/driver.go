@@ -84,6 +84,9 @@ var _ vnflcm.Previewer = (*Driver)(nil)
 
 // Preview implements vnflcm.Previewer.
 func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.PlannedTask, error) {
+	if op.ChangeVnfPkg != nil {
+		return nil, nil // no machine of the cluster changes
+	}
 	params, err := d.read(ctx, op)
 	if err != nil && op.Terminate == nil {
 		return nil, err
