@@ -47,6 +47,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(stackChildVariable); text != "" {
 		os.Exit(runChild[stackJob](text))
 	}
+	if text := os.Getenv(changeChildVariable); text != "" {
+		os.Exit(runChild[changeJob](text))
+	}
 	if text := os.Getenv(yardChildVariable); text != "" {
 		os.Exit(runChild[yardJob](text))
 	}

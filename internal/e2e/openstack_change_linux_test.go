@@ -38,14 +38,20 @@ const (
 // nested template under its old name.
 func nextVersion(t *testing.T) string {
 	t.Helper()
+	return versionOf(t, "Version 1", "Version 2", "version 1", "version 2", "m1.small", "m1.medium")
+}
+
+// versionOf makes another version of changeDir with replacements in all files.
+func versionOf(t *testing.T, oldnew ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	must(t, os.CopyFS(dir, os.DirFS(changeDir)))
 	image := filepath.Join(dir, "Files/images/machine.img")
 	text, err := os.ReadFile(image) //nolint:gosec // our own
 	must(t, err)
-	before, after := sha256.Sum256(text), sha256.Sum256([]byte(strings.ReplaceAll(string(text), "Version 1", "Version 2")))
-	replacer := strings.NewReplacer(changeVNFD, nextVNFD, "Version 1", "Version 2", "version 1", "version 2", "m1.small", "m1.medium",
-		"software_version: '1.0'", "software_version: '2.0'", hex.EncodeToString(before[:]), hex.EncodeToString(after[:]))
+	before, after := sha256.Sum256(text), sha256.Sum256([]byte(strings.NewReplacer(oldnew...).Replace(string(text))))
+	replacer := strings.NewReplacer(append([]string{changeVNFD, nextVNFD, "software_version: '1.0'", "software_version: '2.0'",
+		hex.EncodeToString(before[:]), hex.EncodeToString(after[:])}, oldnew...)...)
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	defer root.Close()
@@ -132,7 +138,7 @@ func (l *stackLab) kept() map[string]string {
 			text += " volume " + volumes[s]
 		}
 		for _, cp := range v.VnfcCpInfo {
-			text += fmt.Sprintf(" %s %+v", cp.CpdID, cp.CpProtocolInfo)
+			text += " " + cp.CpdID
 			for _, p := range cp.CpProtocolInfo {
 				text += fmt.Sprintf(" %s %+v", p.IPOverEthernet.MacAddress, p.IPOverEthernet.IPAddresses)
 			}
@@ -142,20 +148,19 @@ func (l *stackLab) kept() map[string]string {
 	return out
 }
 
-// TestChangeOfPackage changes three VNFCs with volumes to a package with another image and another flavor, one at a time. An unhealthy second
-// batch is rolled back; then the process is killed in the middle of the change, and the next one finishes it.
-func TestChangeOfPackage(t *testing.T) {
-	t.Parallel()
+// newChangeLab instantiates changeDir for a change to another version. open makes the Manager of the lab again after it was closed.
+func newChangeLab(t *testing.T, next string) (l *stackLab, j changeJob, open func()) {
+	t.Helper()
 	ctx := t.Context()
-	l := newStackLab(t, openstack.VimTypeV2, changeDir)
-	j := changeJob{Store: filepath.Join(t.TempDir(), "vnfm.db"), Next: nextVersion(t)}
+	l = newStackLab(t, openstack.VimTypeV2, changeDir)
+	j = changeJob{Store: filepath.Join(t.TempDir(), "vnfm.db"), Next: next}
 	store, err := sqlite.Open(ctx, j.Store)
 	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	vim, err := l.cloud.VIM("cloud", openstack.VimTypeV2)
 	must(t, err)
-	open := func() {
-		l.Manager, err = vnflcm.New(ctx, j.config(store, l.driver))
+	open = func() {
+		l.Manager, err = vnflcm.New(ctx, j.config(store, weakMachine{l.driver, l}))
 		must(t, err)
 	}
 	open()
@@ -166,6 +171,15 @@ func TestChangeOfPackage(t *testing.T) {
 	l.id, j.Instance = inst.ID, inst.ID
 	l.must(l.Instantiate(ctx, l.id, vnflcm.InstantiateVnfRequest{FlavourID: "simple", VimConnectionInfo: vnflcm.VimConnections{{VimID: "cloud"}},
 		ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{{ID: "net", ResourceID: l.networks[1], ExtCps: []vnflcm.VnfExtCpData{{CpdID: "node_CP"}, {CpdID: "gateway_CP"}}}}}))
+	return l, j, open
+}
+
+// TestChangeOfPackage changes three VNFCs with volumes to a package with another image and another flavor, one at a time. An unhealthy second
+// batch is rolled back; then the process is killed in the middle of the change, and the next one finishes it.
+func TestChangeOfPackage(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l, j, open := newChangeLab(t, nextVersion(t))
 	machines, kept := l.novaMachines(), l.kept()
 	images := l.images("?tag=vnfkit")
 	if len(machines) != 3 || len(images) != 1 {
@@ -200,7 +214,38 @@ func TestChangeOfPackage(t *testing.T) {
 	l.terminate(vnflcm.TerminateForceful)
 }
 
-// rollBackUnhealthy turns the second machine off: the batch that changes it is not healthy.
+// weakMachine is the driver on a cloud whose second machine turns off once it has changed. Before the change is rolled back, somebody turns
+// it on: Heat cannot resize a server that is off.
+type weakMachine struct {
+	*planner
+	lab *stackLab
+}
+
+func (w weakMachine) second(op *vnflcm.Operation) string {
+	return op.VNFCs[slices.IndexFunc(op.VNFCs, func(v vnflcm.VNFC) bool { return v.ID == op.Batch.Units[0].ID })].ResourceID
+}
+
+func (w weakMachine) CheckHealth(ctx context.Context, op *vnflcm.Operation) error {
+	if op.Batch.Number == 2 && !op.RollingBack {
+		_ = servers.Stop(ctx, w.lab.cloud.Compute, w.second(op)).ExtractErr() // refused for one that is off
+	}
+	return w.planner.CheckHealth(ctx, op)
+}
+
+func (w weakMachine) ChangePackage(ctx context.Context, op *vnflcm.Operation) error {
+	if op.Batch != nil && op.Batch.Number == 2 && op.RollingBack {
+		_ = servers.Start(ctx, w.lab.cloud.Compute, w.second(op)).ExtractErr() // refused for one that is on
+		w.lab.awaitHeat(func() string {
+			if s, err := servers.Get(ctx, w.lab.cloud.Compute, w.second(op)).Extract(); err != nil || s.Status != "ACTIVE" || s.TaskState != "" {
+				return fmt.Sprintf("server %+v: %v", s, err)
+			}
+			return ""
+		})
+	}
+	return w.planner.ChangePackage(ctx, op)
+}
+
+// rollBackUnhealthy changes the package until the second batch, which is not healthy and is rolled back with the first.
 func (l *stackLab) rollBackUnhealthy(kept map[string]string, machines map[string]novaMachine) {
 	l.t.Helper()
 	ctx := l.t.Context()
@@ -210,29 +255,17 @@ func (l *stackLab) rollBackUnhealthy(kept map[string]string, machines map[string
 	preview, err := l.Preview(ctx, l.id, request)
 	must(l.t, err)
 	l.t.Log(preview)
-	second := preview.Package.Batches[1].Units[0]
-	must(l.t, servers.Stop(ctx, l.cloud.Compute, machines[second.ID].Server).ExtractErr())
-	l.awaitHeat(func() string {
-		if m := l.novaMachines()[second.ID]; m.Status != "SHUTOFF" {
-			return "the server is " + m.Status
-		}
-		return ""
-	})
 	begin := time.Now()
 	opID, err := l.ChangeVnfPkg(ctx, l.id, request)
 	must(l.t, err)
 	occ, err := l.Wait(ctx, opID)
-	if occ.OperationState != vnflcm.RolledBack || !strings.Contains(err.Error(), "batch 2 of 3 is not healthy") {
+	if occ.OperationState != vnflcm.RolledBack || !strings.Contains(err.Error(), "batch 2 of 3 is not healthy") || !strings.Contains(err.Error(), "SHUTOFF") {
 		l.t.Fatalf("operation %+v: %v", occ, err)
 	}
 	l.t.Logf("two of three batches and their rollback took %s", time.Since(begin).Round(time.Second))
-	must(l.t, servers.Start(ctx, l.cloud.Compute, machines[second.ID].Server).ExtractErr())
-	l.awaitHeat(func() string {
-		if diff := cmp.Diff(machines, l.novaMachines()); diff != "" {
-			return "after rolling back:\n" + diff
-		}
-		return ""
-	})
+	if diff := cmp.Diff(machines, l.novaMachines()); diff != "" {
+		l.t.Errorf("after rolling back:\n%s", diff)
+	}
 	if diff := cmp.Diff(kept, l.kept()); diff != "" {
 		l.t.Errorf("after rolling back:\n%s", diff)
 	}
@@ -288,4 +321,57 @@ func (l *stackLab) busyMachines(machines map[string]string) (n int) {
 		}
 	}
 	return n
+}
+
+// TestVDUsOfPackage changes to a package without the VDU gateway and with a new VDU. The VNFCs of the other VDU are untouched, also when the
+// change is rolled back between the two.
+func TestVDUsOfPackage(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	l, _, _ := newChangeLab(t, versionOf(t, "gateway", "monitor"))
+	before := l.vnfcs()
+	var gateway string
+	for id, v := range before {
+		if v.VduID == "gateway" {
+			gateway = id
+		}
+	}
+	request := vnflcm.ChangeCurrentVnfPkgRequest{VnfdID: nextVNFD, ExtVirtualLinks: []vnflcm.ExtVirtualLinkData{
+		{ID: "net", ResourceID: l.networks[1], ExtCps: []vnflcm.VnfExtCpData{{CpdID: "monitor_CP"}}}}}
+	if _, err := l.ChangeVnfPkg(ctx, l.id, request); err == nil || !strings.Contains(err.Error(), "must name gateway: the change ends the VNFC") {
+		t.Fatalf("error %v", err)
+	}
+	for _, params := range []string{`{"allow_data_loss": ["gateway"], "pause_after": 1}`, `{"allow_data_loss": ["gateway"]}`} {
+		var err error
+		request.AdditionalParams, err = vnflcm.ParseParams([]byte(params))
+		must(t, err)
+		opID, err := l.ChangeVnfPkg(ctx, l.id, request)
+		must(t, err)
+		if _, err = l.Wait(ctx, opID); err == nil {
+			break
+		}
+		if _, there := l.vnfcs()[gateway]; there || !errors.Is(err, vnflcm.ErrPaused) {
+			t.Fatalf("%v, VNFCs %v", err, l.vnfcs())
+		}
+		must(t, l.Rollback(ctx, opID))
+		if occ, err := l.Wait(ctx, opID); occ.OperationState != vnflcm.RolledBack {
+			t.Fatalf("operation %+v: %v", occ, err)
+		}
+		l.wantUnchanged(before, l.vnfcs(), gateway)
+		if v := l.vnfcs()[gateway]; v.VduID != "gateway" || server(v) == server(before[gateway]) {
+			t.Errorf("rolled back: %+v", v)
+		}
+	}
+	now := l.vnfcs()
+	l.wantUnchanged(before, now, gateway)
+	var vdus []string
+	for _, v := range now {
+		vdus = append(vdus, v.VduID)
+	}
+	slices.Sort(vdus)
+	if diff := cmp.Diff([]string{"monitor", "node", "node"}, vdus); diff != "" {
+		t.Error(diff)
+	}
+	l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{}))
+	l.terminate(vnflcm.TerminateForceful)
 }

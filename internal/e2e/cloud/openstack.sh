@@ -325,6 +325,8 @@ state_path = $S/nova
 my_ip = 127.0.0.1
 # spawns nothing; says that 1000 vCPUs, 800 GB of memory and 600 TB of disk are there
 compute_driver = fake.FakeDriver
+# a resize needs a host, and there is one only
+allow_resize_to_same_host = True
 # no L2 agent will ever report a port as plugged
 vif_plugging_is_fatal = False
 vif_plugging_timeout = 0
