@@ -11,7 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// workers are the texts of the VNFD that give the VNF two workers at the level of the tests, and those that give it another number.
+// workersOf returns the texts of the VNFD that give the VNF two workers at the level of the tests, and those that give it another number.
 func workersOf(first, step int) []string {
 	return []string{
 		"number_of_instances: 1\n        targets: [ workerNode ]", fmt.Sprintf("number_of_instances: %d\n        targets: [ workerNode ]", first),
@@ -81,7 +81,7 @@ func workerIn(p *vnflcm.Preview) string {
 	return ""
 }
 
-// TestNumbersOfPackage changes to a package with more workers at the same scale level, rolls back, and goes to one with fewer.
+// TestNumbersOfPackage changes to a package with more workers at the same scale level, rolls back, and changes to one with fewer.
 func TestNumbersOfPackage(t *testing.T) {
 	t.Parallel()
 	l := newChangeLab(t, append(slices.Concat(nextImage, nextFlavor), workersOf(2, 2)...)...)

@@ -214,8 +214,8 @@ func TestChangeOfPackage(t *testing.T) {
 	l.terminate(vnflcm.TerminateForceful)
 }
 
-// weakMachine is the driver on a cloud whose second machine turns off once it has changed. Before the change is rolled back, somebody turns
-// it on: Heat cannot resize a server that is off.
+// weakMachine is the driver on a cloud whose second machine turns off once it has changed. Before the change is rolled back, the test turns
+// the machine on: Heat cannot resize a server that is off.
 type weakMachine struct {
 	*planner
 	lab *stackLab
