@@ -149,7 +149,7 @@ func (l *stackLab) kept() map[string]string {
 }
 
 // newChangeLab instantiates changeDir for a change to another version. open makes the Manager of the lab again after it was closed.
-func newChangeLab(t *testing.T, next string) (l *stackLab, j changeJob, open func()) {
+func newChangeLab(t *testing.T, next string, driverOf func(*stackLab) vnflcm.InfraDriver) (l *stackLab, j changeJob, open func()) {
 	t.Helper()
 	ctx := t.Context()
 	l = newStackLab(t, openstack.VimTypeV2, changeDir)
@@ -160,7 +160,7 @@ func newChangeLab(t *testing.T, next string) (l *stackLab, j changeJob, open fun
 	vim, err := l.cloud.VIM("cloud", openstack.VimTypeV2)
 	must(t, err)
 	open = func() {
-		l.Manager, err = vnflcm.New(ctx, j.config(store, weakMachine{l.driver, l}))
+		l.Manager, err = vnflcm.New(ctx, j.config(store, driverOf(l)))
 		must(t, err)
 	}
 	open()
@@ -179,7 +179,7 @@ func newChangeLab(t *testing.T, next string) (l *stackLab, j changeJob, open fun
 func TestChangeOfPackage(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	l, j, open := newChangeLab(t, nextVersion(t))
+	l, j, open := newChangeLab(t, nextVersion(t), func(l *stackLab) vnflcm.InfraDriver { return weakMachine{l.driver, l} })
 	machines, kept := l.novaMachines(), l.kept()
 	images := l.images("?tag=vnfkit")
 	if len(machines) != 3 || len(images) != 1 {
@@ -328,7 +328,7 @@ func (l *stackLab) busyMachines(machines map[string]string) (n int) {
 func TestVDUsOfPackage(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	l, _, _ := newChangeLab(t, versionOf(t, "gateway", "monitor"))
+	l, _, _ := newChangeLab(t, versionOf(t, "gateway", "monitor"), func(l *stackLab) vnflcm.InfraDriver { return l.driver })
 	before := l.vnfcs()
 	var gateway string
 	for id, v := range before {
