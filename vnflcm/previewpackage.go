@@ -26,6 +26,10 @@ func (p *PackagePreview) write(out *strings.Builder) {
 		for _, u := range b.Units {
 			_, _ = fmt.Fprintf(out, "  batch %d of %d: %s %s %s %s\n", b.Number, b.Of, u.Change, u.Kind, u.label(), u.Method)
 			for _, d := range u.Details {
+				if d.From == "" && d.To == "" {
+					_, _ = fmt.Fprintf(out, "    %s %s\n", d.Change, d.Name)
+					continue
+				}
 				_, _ = fmt.Fprintf(out, "    %s: %q -> %q\n", d.Name, d.From, d.To)
 			}
 		}
