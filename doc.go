@@ -15,6 +15,7 @@
 //     [github.com/vnfkit/vnfkit/vnflcm/sol003/nfvo]. Decide which addresses of requests it connects to:
 //     [github.com/vnfkit/vnfkit/vnflcm/outbound].
 //   - Let clients upload VNF packages while it runs: [github.com/vnfkit/vnfkit/vnflcm/onboarding].
+//   - Keep snapshots of VNFs, encrypted: [github.com/vnfkit/vnfkit/vnflcm/snapshots].
 //   - Use a management driver from a VNFM of your own, such as Tacker: [github.com/vnfkit/vnfkit/vnflcm/hookrun].
 //   - Keep its state in a file: [github.com/vnfkit/vnfkit/vnflcm/store/sqlite]; in a PostgreSQL that several machines
 //     share: [github.com/vnfkit/vnfkit/vnflcm/store/postgres]; in a store that you write:

@@ -51,6 +51,9 @@ func (r *run) enterOutcome(ctx context.Context, err error) error {
 			}
 		}))
 	}
+	if r.rec.isSnapshot() {
+		return errors.Join(masked, r.failSnapshot(ctx))
+	}
 	if state == Processing && r.rec.returnsAfter(err) {
 		failed := r.enterRollback(ctx)
 		if failed == nil {
@@ -77,8 +80,8 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
 	case OpChangeVnfPkg:
 		return r.finish(ctx, Completed, func(i *instanceRecord) { *i = *r.changed })
-	case OpModifyInfo:
-		return r.finish(ctx, Completed, func(*instanceRecord) {}) // its phase has changed the instance
+	case OpModifyInfo, OpCreateSnapshot:
+		return r.finish(ctx, Completed, func(*instanceRecord) {}) // a phase has changed what is to change
 	}
 	return r.finish(ctx, Completed, func(i *instanceRecord) {
 		i.Instance.InstantiationState, i.Levels = Instantiated, r.rec.Levels
@@ -97,12 +100,12 @@ func (rec *instanceRecord) clear() {
 	rec.Mixed = nil
 }
 
-// finish unlocks the instance, enters a final state and removes what only the operation needed.
-func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord)) error {
-	return r.enter(ctx, state, r.unlock(change), func(ctx context.Context, b *store.Batch) error {
+// finish unlocks the instance, enters a final state and removes what only the operation needed. before adds to the batch what comes before.
+func (r *run) finish(ctx context.Context, state OperationState, change func(*instanceRecord), before ...func(context.Context, *store.Batch) error) error {
+	return r.enter(ctx, state, append(before, r.unlock(change), func(ctx context.Context, b *store.Batch) error {
 		r.claim.End(b)
-		return errors.Join(r.dropCount(ctx, b), r.archiveJournal(ctx, b))
-	})
+		return errors.Join(r.dropCount(ctx, b), r.archiveJournal(ctx, b), r.releaseSnapshot(ctx, b))
+	})...)
 }
 
 // unlock returns what adds to a batch that change is made to the instance and that the next operation may begin. The

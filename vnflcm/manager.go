@@ -86,14 +86,15 @@ type Manager struct {
 	watcher store.Watcher // the Store, if it is a Watcher
 	vims    VIMs
 
-	process  *ledger.Lease
-	watching sync.Mutex       // held while orphans are looked for; guards seen
-	seen     ledger.Sightings // of other processes
-	keeping  sync.WaitGroup
-	renewals renewals
-	looks    renewals      // at certificates, by instance
-	window   windowMemory  // of this process
-	checks   runningChecks // of VIMs
+	process   *ledger.Lease
+	watching  sync.Mutex       // held while orphans are looked for; guards seen
+	seen      ledger.Sightings // of other processes
+	keeping   sync.WaitGroup
+	renewals  renewals
+	looks     renewals      // at certificates, by instance
+	window    windowMemory  // of this process
+	scheduled renewals      // snapshots, by instance
+	checks    runningChecks // of VIMs
 
 	mu       sync.Mutex
 	runs     map[string]*run
@@ -119,7 +120,7 @@ func New(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Store == nil || cfg.Packages == nil {
 		return nil, errors.New("vnflcm: Config needs a Store and Packages")
 	}
-	if err := errors.Join(checkPublicParams(cfg.PublicParams), cfg.Maintenance.check(), cfg.Grants.check()); err != nil {
+	if err := errors.Join(checkPublicParams(cfg.PublicParams), cfg.Maintenance.check(), cfg.Grants.check(), cfg.SnapshotPolicy.check()); err != nil {
 		return nil, err
 	}
 	watcher, _ := cfg.Store.(store.Watcher)

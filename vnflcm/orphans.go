@@ -32,6 +32,7 @@ func (m *Manager) start(ctx context.Context) {
 		m.keeping.Go(func() { m.renewVIMs(ctx) })
 		m.keeping.Go(func() { m.expireEvidence(ctx) })
 		m.startCertificates(ctx)
+		m.startSnapshots(ctx)
 	}
 }
 

@@ -28,6 +28,8 @@ type phase struct {
 	// batch is the number of the batch of a CHANGE_VNFPKG that the phase belongs to, 0 for none. part says what it does.
 	batch int
 	part  batchPart
+	// A snapshot phase calls the Snapshotter.
+	snapshot bool
 	// declared: hook is an operation of the VNFD's ChangeCurrentVnfPackage interface.
 	declared bool
 }
@@ -104,6 +106,8 @@ func (rec *operationRecord) phases() []phase {
 		return around(HealStart, healPhase, InfraDriver.Heal, HealEnd)
 	case kind == OpOperate:
 		return around(OperateStart, operatePhase, operate, OperateEnd)
+	case kind == OpCreateSnapshot:
+		return []phase{{name: createSnapshotPhase, snapshot: true}}
 	case kind == OpTerminate:
 		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
 	default:
@@ -234,6 +238,9 @@ func (s *session) doing(p phase) func(context.Context) error {
 	}
 	if p.part != noBatchPart {
 		return s.doingBatch(p)
+	}
+	if p.snapshot {
+		return s.createSnapshot
 	}
 	if p.maintainer != "" {
 		return s.maintaining(p.maintainer)

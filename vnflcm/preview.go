@@ -130,7 +130,7 @@ type LossTeller interface {
 }
 
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
-// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, ChangeCurrentVnfPkgRequest, MaintainVnfRequest, or a
+// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, ChangeCurrentVnfPkgRequest, CreateVnfSnapshotRequest, MaintainVnfRequest, or a
 // VnfInfoModificationRequest that starts a maintenance (Configurer). The errors are those of the operation. Hooks of drivers that are no Previewer have one task without a
 // name.
 func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
@@ -218,6 +218,8 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 		return OpOperate, r, nil, nil
 	case ChangeCurrentVnfPkgRequest:
 		return OpChangeVnfPkg, r, nil, nil
+	case CreateVnfSnapshotRequest:
+		return OpCreateSnapshot, r, nil, nil
 	case MaintainVnfRequest:
 		return OpModifyInfo, r.stored(), nil, r.check()
 	case *storedConfiguration:
@@ -270,6 +272,9 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 	if p.part != noBatchPart {
 		return s.batchTasks(ctx, p)
 	}
+	if p.snapshot {
+		return []PlannedTask{{Phase: p.name, Name: "snapshot", Why: "the data of the VNF are saved and tested"}}, nil
+	}
 	name := p.maintainer
 	if name == "" {
 		name = cmp.Or(s.op.Flavour.Hooks[string(p.hook)].Driver, s.stopper(p.hook))
@@ -289,7 +294,7 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 func appendTasks(to []PlannedTask, p phase, list []PlannedTask) []PlannedTask {
 	position := map[int]int{}
 	for i, t := range list {
-		if p.infra == nil && t.Phase != p.previewed() {
+		if p.infra == nil && !p.snapshot && t.Phase != p.previewed() {
 			continue
 		}
 		position[i] = len(to)

@@ -262,6 +262,9 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if rec.Occ.Operation == OpModifyInfo {
 		return m.planModify(ctx, inst, rec)
 	}
+	if rec.isSnapshot() {
+		return m.planSnapshot(ctx, inst, rec)
+	}
 	if rec.Occ.Operation == OpChangeVnfPkg {
 		return m.planPackage(ctx, inst, rec)
 	}

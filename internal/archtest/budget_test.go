@@ -26,6 +26,7 @@ var budget = map[string]int{
 	"vnflcm/sol003/notify":     8,  // OAuth 2.0, backoff
 	"vnflcm/outbound":          0,
 	"vnflcm/onboarding":        5,
+	"vnflcm/snapshots":         25, // age
 	"vnflcm/store":             0,
 	"vnflcm/timeline":          5,
 	"vnflcm/progress":          8,   // the terminal
