@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -348,14 +349,33 @@ func (e Etcd) Versions(ctx context.Context, nodes []mgmt.Node) (map[string]strin
 	})
 }
 
-// Save writes a snapshot of the member on a node into a file of the node, which only root can read.
-func Save(ctx context.Context, n mgmt.Node, name string) error {
+// Snapshot begins a snapshot of the member on a node. Close it.
+func Snapshot(ctx context.Context, n mgmt.Node) (*etcd.Snapshot, error) {
 	client, err := openEtcd(ctx, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer client.Close() //nolint:errcheck // all requests have been answered
 	data, err := client.Snapshot(ctx)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	data.ReadCloser = withClient{data.ReadCloser, client}
+	return data, nil
+}
+
+// withClient closes the client of a snapshot.
+type withClient struct {
+	io.ReadCloser
+
+	client *etcd.Client
+}
+
+// Close implements io.Closer.
+func (w withClient) Close() error { return errors.Join(w.ReadCloser.Close(), w.client.Close()) }
+
+// Save writes a snapshot of the member on a node into a file of the node, which only root can read.
+func Save(ctx context.Context, n mgmt.Node, name string) error {
+	data, err := Snapshot(ctx, n)
 	if err != nil {
 		return err
 	}
