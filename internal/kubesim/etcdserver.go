@@ -31,7 +31,7 @@ func (w *World) serveEtcd(id string, conn net.Conn) {
 		return
 	}
 	serveHTTPS(conn, config, func(out http.ResponseWriter, r *http.Request) {
-		etcd.Serve(out, r, func(method string, message []byte) ([]byte, error) { return w.askEtcd(id, method, message) })
+		etcd.Serve(out, r, func(method string, message []byte) ([][]byte, error) { return w.askEtcd(id, method, message) })
 	})
 }
 
@@ -61,7 +61,7 @@ func (w *World) etcdTLS(id string) (*tls.Config, error) {
 }
 
 // askEtcd calls a method of the member of a machine.
-func (w *World) askEtcd(id, method string, message []byte) (answer []byte, err error) {
+func (w *World) askEtcd(id, method string, message []byte) (answers [][]byte, err error) {
 	w.change(func() {
 		m := w.state.Machines[id]
 		if m == nil || w.state.Clusters[m.Cluster] == nil {
@@ -69,7 +69,7 @@ func (w *World) askEtcd(id, method string, message []byte) (answer []byte, err e
 			return
 		}
 		c := w.state.Clusters[m.Cluster]
-		answer, err = c.Etcd.Answer(c.ID, id, method, message, w.members(c), etcd.Data{Revision: c.Revision, Content: c.Backup})
+		answers, err = c.Etcd.Answer(c.ID, id, method, message, w.members(c), etcd.Data{Revision: c.Revision, Content: c.Backup})
 	})
-	return answer, err
+	return answers, err
 }

@@ -89,7 +89,10 @@ func Restore(c *program.Call, args []string) error {
 	if want := sha256.Sum256(content); !bytes.Equal(want[:], sum) {
 		return fmt.Errorf("Error: expected sha256 %x, got %x", sum, want)
 	}
-	r := Restored{Token: token, Content: bytes.TrimPrefix(content, []byte(snapshotHead))}
+	r := Restored{Token: token}
+	if r.Content, err = unpack(content); err != nil {
+		return fmt.Errorf("Error: %w", err)
+	}
 	if r.Members, err = membersOf(cluster, token); err != nil {
 		return err
 	}

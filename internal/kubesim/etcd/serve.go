@@ -20,12 +20,12 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return e.message }
 
-// Serve answers one call of gRPC: a message after five bytes that tell its length, the status in the trailer.
-func Serve(out http.ResponseWriter, r *http.Request, do func(method string, message []byte) ([]byte, error)) {
+// Serve answers one call of gRPC: messages, each after five bytes that tell its length, the status in the trailer.
+func Serve(out http.ResponseWriter, r *http.Request, do func(method string, message []byte) ([][]byte, error)) {
 	message, err := readMessage(r.Body)
-	var answer []byte
+	var answers [][]byte
 	if err == nil {
-		answer, err = do(r.URL.Path, message)
+		answers, err = do(r.URL.Path, message)
 	}
 	if errors.Is(err, errWaits) {
 		<-r.Context().Done()
@@ -38,7 +38,10 @@ func Serve(out http.ResponseWriter, r *http.Request, do func(method string, mess
 	out.Header().Set(http.TrailerPrefix+"Grpc-Status", strconv.Itoa(status.code))
 	out.Header().Set(http.TrailerPrefix+"Grpc-Message", status.message)
 	out.WriteHeader(http.StatusOK)
-	if err == nil {
+	if err != nil {
+		return
+	}
+	for _, answer := range answers {
 		_, _ = out.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer))), answer...)) //nolint:gosec // short
 	}
 }
@@ -63,8 +66,31 @@ type Data struct {
 	Content  func() ([]byte, error) // of a snapshot
 }
 
-// Answer answers a call to the member of a machine.
-func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs Running, data Data) ([]byte, error) {
+// Answer answers a call to the member of a machine, with the messages of a stream or with one message.
+func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs Running, data Data) ([][]byte, error) {
+	if method == "/etcdserverpb.Maintenance/Snapshot" {
+		return e.snapshot(machine, runs, data)
+	}
+	answer, err := e.answer(clusterID, machine, method, message, runs, data)
+	return [][]byte{answer}, err
+}
+
+func (e *Cluster) snapshot(machine string, runs Running, data Data) ([][]byte, error) {
+	self := e.Of(machine)
+	switch {
+	case self == nil || !runs(*self):
+		return nil, ErrTimeout
+	case self.Learner:
+		return nil, errLearner
+	}
+	content, err := data.Content()
+	if err != nil {
+		return nil, err
+	}
+	return snapshot(content, data.Revision)
+}
+
+func (e *Cluster) answer(clusterID, machine, method string, message []byte, runs Running, data Data) ([]byte, error) {
 	argument, err := firstNumber(message)
 	if err != nil {
 		return nil, err
@@ -77,9 +103,6 @@ func (e *Cluster) Answer(clusterID, machine, method string, message []byte, runs
 		return e.status(clusterID, *self, runs, data.Revision), nil
 	case self.Learner:
 		return nil, errLearner
-	case method == "/etcdserverpb.Maintenance/Snapshot":
-		content, err := data.Content()
-		return snapshot(content), err
 	case method == "/etcdserverpb.Cluster/MemberList":
 		if linearizable := argument != 0; linearizable && !e.Quorate(runs) {
 			return nil, ErrTimeout
@@ -167,12 +190,9 @@ func (e *Cluster) members(clusterID string, self Member) []byte {
 	return out
 }
 
-// snapshotHead begins the data of a snapshot.
-const snapshotHead = "the data of etcd\n"
-
-// snapshot is the only SnapshotResponse of a call: data, and their checksum.
-func snapshot(content []byte) []byte {
-	data := snapshotHead + string(content)
-	sum := sha256.Sum256([]byte(data))
-	return textField(nil, 3, data+string(sum[:]))
+// snapshot are the SnapshotResponses of a call: data, and their checksum.
+func snapshot(content []byte, revision int) ([][]byte, error) {
+	data, err := pack(content, revision)
+	sum := sha256.Sum256(data)
+	return [][]byte{textField(nil, 3, string(data)), textField(nil, 3, string(sum[:]))}, err
 }
