@@ -67,6 +67,7 @@ func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[strin
 		return nil, err
 	}
 	files := map[string]string{"pki/front-proxy-ca.crt": front.Cert, "pki/front-proxy-ca.key": front.Key, "pki/front-proxy-client.crt": proxy.Cert, "pki/front-proxy-client.key": proxy.Key,
+		"pki/sa.key": cl.Accounts.Key, "pki/sa.pub": cl.Accounts.Cert,
 		"pki/ca.key": cl.CAKey, "pki/apiserver.crt": server.Cert, "pki/apiserver.key": server.Key,
 		"pki/apiserver-kubelet-client.crt": kubelet.Cert, "pki/apiserver-kubelet-client.key": kubelet.Key}
 	for name, user := range users {

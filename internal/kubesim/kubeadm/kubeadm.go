@@ -20,6 +20,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
+	"github.com/vnfkit/vnfkit/internal/kubesim/pki"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
@@ -31,6 +32,7 @@ type Cluster struct {
 	CertsTokens []string             `json:"certsTokens,omitempty"` // those that upload-certs has made
 	Validity    time.Duration        `json:"validity,omitempty"`    // of certificates
 	Applied     map[string]string    `json:"applied,omitempty"`     // machines on which "kubeadm upgrade apply" has run, by version
+	Accounts    pki.Pair             `json:"accounts,omitzero"`     // key of the service accounts: its public part is Cert
 }
 
 // Machine is what kubeadm finds on a machine.
@@ -225,7 +227,8 @@ func newCluster(o *kubeadmconf.InitOptions, version string, now time.Time) (*Clu
 		return nil, err
 	}
 	api.Tokens[o.Token] = now.Add(o.TTL)
-	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity}, nil
+	accounts, err := pki.NewKey()
+	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity, Accounts: accounts}, err
 }
 
 // writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.

@@ -86,3 +86,17 @@ func Parse(text []byte) (*x509.Certificate, error) {
 	}
 	return x509.ParseCertificate(block.Bytes)
 }
+
+// NewKey makes a key without a certificate: Cert is its public part.
+func NewKey() (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	secret, err1 := x509.MarshalPKCS8PrivateKey(key)
+	public, err2 := x509.MarshalPKIXPublicKey(key.Public())
+	return Pair{
+		Cert: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})),
+		Key:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})),
+	}, errors.Join(err1, err2)
+}
