@@ -19,6 +19,7 @@ import (
 // changeGuide is a guide of Tacker for the change of the package.
 type changeGuide struct {
 	text          string   // path of the guide in the checkout of Tacker
+	vnfdID        string   // of the first package
 	before, after string   // paths of the packages in the checkout
 	loss          []string // VDUs whose data the change ends, so that the request of the guide is refused
 	coordinated   []string // VDUs whose script runs
@@ -27,9 +28,9 @@ type changeGuide struct {
 // changeGuides are the guides with machines. The packages are those with which the guides were confirmed to work; of the second guide's own
 // samples one lacks a scaling aspect.
 var changeGuides = map[string]changeGuide{
-	"DefaultUserData": {text: "doc/source/user/v2/vnf/chg_vnfpkg", before: "doc/source/user/v2/vnf/chg_vnfpkg/conf/change_vnfpkg_before",
+	"DefaultUserData": {vnfdID: "c499a115-3f48-4a1e-8211-04f0d0b3b3bf", text: "doc/source/user/v2/vnf/chg_vnfpkg", before: "doc/source/user/v2/vnf/chg_vnfpkg/conf/change_vnfpkg_before",
 		after: "doc/source/user/v2/vnf/chg_vnfpkg/conf/change_vnfpkg_after", coordinated: []string{"VDU1", "VDU2"}},
-	"StandardUserData": {text: "doc/source/user/v2/vnf/chg_vnfpkg_with_standard", before: "samples/tests/functional/sol_v2_common/userdata_standard/contents",
+	"StandardUserData": {vnfdID: "c499a115-3f48-4a1e-8211-04f0d0b3b3c0", text: "doc/source/user/v2/vnf/chg_vnfpkg_with_standard", before: "samples/tests/functional/sol_v2_common/userdata_standard/contents",
 		after: "samples/tests/functional/sol_v2_common/userdata_standard_change_vnfpkg_nw/contents", loss: []string{"VDU2"}, coordinated: []string{"VDU1", "VDU2"}},
 }
 
@@ -109,14 +110,13 @@ func coordination(record string) string {
 // follow runs the commands of a guide, with the request as it is printed.
 func (g changeGuide) follow(c *tackerClient, root string) {
 	c.t.Helper()
-	const was = "c499a115-3f48-4a1e-8211-04f0d0b3b3bf"
 	guide := filepath.Join(root, g.text)
 	record := filepath.Join(c.t.TempDir(), "coordinated")
 	body := printedBody(c.t, guide)
 	becomes := fmt.Sprint(body["vnfdId"])
-	old := c.onboard(guideFolder(c.t, filepath.Join(root, g.before), was, nil), was)
+	old := c.onboard(guideFolder(c.t, filepath.Join(root, g.before), g.vnfdID, nil), g.vnfdID)
 	changed := c.onboard(guideFolder(c.t, filepath.Join(root, g.after), becomes, map[string]string{"Scripts/coordinate_new_vnf.py": coordination(record)}), becomes)
-	instance := fmt.Sprint(c.object("create", was)["ID"])
+	instance := fmt.Sprint(c.object("create", g.vnfdID)["ID"])
 	c.run("instantiate", instance, c.file("instantiate.json", instantiateFor(c.t, guide, body)))
 	c.ends(instance, "COMPLETED")
 	before := c.vdus(instance, idOf)
