@@ -30,6 +30,7 @@ type scenario struct {
 	only    []string // names of steps that are cut; default all
 	but     []string // steps that are not cut; "name/machine": on this machine only
 	variant bool     // another scenario has the same operation: runs with VNFKIT_FULL only
+	saves   bool     // the composition keeps snapshots
 }
 
 // preparation are the steps that prepare a new machine. Their code depends on this machine only, so two scenarios cut them:
@@ -48,61 +49,61 @@ func on(machine string, names []string) (out []string) {
 var scenarios = []scenario{
 	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json"))
-	}, "", nil, on("workerNode-0", preparation), false},
+	}, "", nil, on("workerNode-0", preparation), false, false},
 	{"instantiate behind a virtual address", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", virtual(l.t)...))
-	}, "", []string{"load-balancer", "init", "join"}, nil, true},
+	}, "", []string{"load-balancer", "init", "join"}, nil, true, false},
 	{"instantiate three control-plane nodes", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
-	}, "", []string{"join"}, nil, true},
+	}, "", []string{"join"}, nil, true, false},
 	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-	}, "", nil, nil, false},
+	}, "", nil, nil, false, false},
 	{"scale in", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
-	}, "", nil, nil, false},
+	}, "", nil, nil, false, false},
 	{"heal a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		worker := l.worker(id)
 		if err := l.World.Partition(worker.ComputeResource.ResourceID); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}})
-	}, "", nil, preparation, true},
+	}, "", nil, preparation, true, false},
 	{"heal a control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-0"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
-	}, "complex", nil, append([]string{"hosts"}, preparation...), false}, // the hosts files of other machines are cut in "heal a worker"
+	}, "complex", nil, append([]string{"hosts"}, preparation...), false, false}, // the hosts files of other machines are cut in "heal a worker"
 	{"heal two control-plane nodes and a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-2"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1", "masterNode-2", "workerNode-0")})
-	}, "complex", []string{"remove-member", "join", "members"}, nil, true}, // steps that depend on the number of targets
+	}, "complex", []string{"remove-member", "join", "members"}, nil, true, false}, // steps that depend on the number of targets
 	{"heal a live control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
-	}, "complex", []string{"record-node", "move-leader", "drain", "detach", "remove-member"}, nil, false}, // steps whose order differs from that of a dead node
+	}, "complex", []string{"record-node", "move-leader", "drain", "detach", "remove-member"}, nil, false, false}, // steps whose order differs from that of a dead node
 	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Heal(ctx, id, wholeHeal)
-	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
+	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false, false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
 	{"renew certificates", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, renewal)
-	}, "complex", nil, nil, false},
+	}, "complex", nil, nil, false, false},
 	{"renew certificates that have ended", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		l.endKubelets("masterNode-0", "masterNode-1", "masterNode-2", "workerNode-0")
 		l.end("masterNode-0", "masterNode-1", "masterNode-2")
 		return m.Maintain(ctx, id, renewal)
-	}, "complex", []string{"renew-kubelet", "renew-ended", "start-etcd", "await-etcd", "start-api-server"}, nil, false}, // the other steps are cut in "renew certificates"
+	}, "complex", []string{"renew-kubelet", "renew-ended", "start-etcd", "await-etcd", "start-api-server"}, nil, false, false}, // the other steps are cut in "renew certificates"
 	{"upgrade", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.36.3"}`))
-	}, "complex", nil, nil, false},
+	}, "complex", nil, nil, false, false},
 	{"upgrade over two minor versions", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.37.2"}`))
-	}, "complex", []string{"etcd-first-1.37.2", "control-plane-1.37.2"}, nil, false}, // the other steps are cut in "upgrade"
+	}, "complex", []string{"etcd-first-1.37.2", "control-plane-1.37.2"}, nil, false, false}, // the other steps are cut in "upgrade"
 	{"stop", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Operate(ctx, id, gently)
-	}, "", []string{"drain"}, nil, true},
+	}, "", []string{"drain"}, nil, true, false},
 	{"start", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		opID, err := m.Operate(ctx, id, gently)
 		if err == nil {
@@ -112,10 +113,20 @@ var scenarios = []scenario{
 			return "", err
 		}
 		return m.Operate(ctx, id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted})
-	}, "", []string{"reach", "ready", "uncordon"}, nil, false},
+	}, "", []string{"reach", "ready", "uncordon"}, nil, false, false},
+	{"snapshot", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		info, err := m.CreateSnapshotInfo(ctx, vnflcm.CreateVnfSnapshotInfoRequest{})
+		if err != nil {
+			return "", err
+		}
+		return m.CreateSnapshot(ctx, id, vnflcm.CreateVnfSnapshotRequest{VnfSnapshotInfoID: info.ID})
+	}, "complex", nil, nil, false, true},
+	{"heal a control-plane node after a snapshot", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
+	}, "complex", []string{"snapshot"}, nil, true, true},
 	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
-	}, "", nil, nil, false},
+	}, "", nil, nil, false, false},
 }
 
 // prepared is the state in which all cases of a scenario begin. Each scenario creates it once.
@@ -148,7 +159,11 @@ func (s scenario) prepare(t *testing.T) prepared {
 	l := newLab(t)
 	id := l.Instantiated("instantiate_sandbox.json", s.size(t)...)
 	l.RunStatefulSet(kubeadm.VIMID(id), 2)
-	return prepared{instance: id, from: l.Snapshot()}
+	p := prepared{instance: id, from: l.Snapshot()}
+	if s.saves {
+		p.setup = &setup{sandbox: sandbox.Config{Takes: takes}, snapshots: archives(t)}
+	}
+	return p
 }
 
 // open returns a separate lab that begins with the prepared state.

@@ -24,6 +24,8 @@ type Config struct {
 	// ShortCertificates allows requests with a certificate_validity of less than 30 days, for tests. Default: false, because a cluster ends
 	// with its certificates.
 	ShortCertificates bool
+	// Scratch is the folder in which snapshots are restored for a test. It needs as much space as the data of etcd. Default: os.TempDir.
+	Scratch string
 	// Allow judges IP addresses in parameters that are for programs on the machines: of proxies, registries and package
 	// repositories. With the policy of Pool it also judges the addresses of servers that ServedCertificates connects to. Default:
 	// outbound.RefuseLocal.

@@ -77,6 +77,8 @@ type setup struct {
 	from    *mgmttest.Snapshot // default: an empty world
 	driver  kubeadm.Config
 	pkg     string // default: the sample package
+	// snapshots keeps snapshots; default: none are kept
+	snapshots vnflcm.Snapshots
 }
 
 // newLab returns a lab whose programs take long enough to die while they run.
@@ -89,7 +91,7 @@ func openLab(t testing.TB, s setup) *lab {
 	t.Helper()
 	s.sandbox.Virtual = []string{"vip_CP"} // as in the template of the sample package
 	l := &lab{t: t, driver: s.driver, opened: make(chan struct{})}
-	l.Lab = clustertest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, From: s.from, Package: cmp.Or(s.pkg, packageDir), Requests: packageDir + "/requests", Drivers: l.drivers, Dial: l.dial})
+	l.Lab = clustertest.Open(t, mgmttest.Setup{Sandbox: s.sandbox, From: s.from, Package: cmp.Or(s.pkg, packageDir), Requests: packageDir + "/requests", Drivers: l.drivers, Dial: l.dial, Snapshots: s.snapshots})
 	close(l.opened)
 	return l
 }

@@ -243,6 +243,9 @@ func (p *planner) letGo() {
 	var decided tasks
 	if len(controlPlane) > 0 {
 		decided = p.Once(decideQuorum)
+		if p.Snapshots {
+			decided = p.Once(saveBefore, decided)
+		}
 	}
 	if p.Volumes && len(plan.Replaced(p.Storage)) > 0 {
 		decided = p.Once(releaseVolumes, decided)

@@ -21,13 +21,13 @@ var restoreScenarios = []scenario{
 			return "", err
 		}
 		return m.Heal(ctx, id, l.restoring(id, fromSurvivor, "masterNode-0", "masterNode-2"))
-	}, "complex", restoreSteps, nil, false}, // the other steps are cut in "heal a control-plane node"
+	}, "complex", restoreSteps, nil, false, false}, // the other steps are cut in "heal a control-plane node"
 	{"restore on two nodes", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-0"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, l.restoring(id, `{"restore": "survivor", "confirm_loss": true, "restore_pass_over": ["quorum"]}`, "masterNode-0"))
-	}, "complex", restoreSteps, nil, true},
+	}, "complex", restoreSteps, nil, true, false},
 }
 
 // TestCrashRestore is TestCrash for restores of etcd.

@@ -25,6 +25,7 @@ type clusterShape struct {
 	Volumes       bool // the cluster has persistent volumes of the storage server
 	Registries    bool // nodes pull from private registries
 	NewRegistries bool // the request changes the registries of the cluster
+	Snapshots     bool // the composition keeps snapshots
 
 	Upgrade upgradeShape
 }
@@ -47,7 +48,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 		Restores: params.restores() && !op.WholeVNF(),
 		Graceful: isGraceful(op), Stopping: isStop(op),
 		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
-		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes,
+		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes, Snapshots: op.KeepsSnapshots(),
 	}
 	c.Virtual = !c.Script && virtualAddress(op, p)
 	c.ControlPlane, c.Workers = plan.MachinesAt(op, p.Master.SSHCPName), plan.MachinesAt(op, p.Worker.SSHCPName)

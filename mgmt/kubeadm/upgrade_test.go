@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/internal/clustertest"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/etcd"
 	"github.com/vnfkit/vnfkit/mgmt/mgmttest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -107,8 +108,8 @@ func TestUpgrade(t *testing.T) {
 			l.wantCount(occ.ID, vnflcm.MachineCount{Done: c.controlPlane + 2})
 			l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))
 			l.wantVersions(all(c.controlPlane, 3, "1.37.2", "3.7.0"))
-			if !strings.Contains(l.file("masterNode-0", "/var/lib/vnfkit/etcd-before-1.36.3.db"), "the data of etcd") {
-				t.Error("there is no snapshot of etcd")
+			if _, err := etcd.TestRestore(t.Context(), strings.NewReader(l.file("masterNode-0", "/var/lib/vnfkit/etcd-before-1.36.3.db")), t.TempDir()); err != nil {
+				t.Errorf("the snapshot of etcd: %v", err)
 			}
 			if !strings.Contains(l.Log(), "has containerd 1, which is supported up to Kubernetes 1.35") {
 				t.Error("the log does not warn of containerd 1")

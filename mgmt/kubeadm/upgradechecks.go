@@ -31,10 +31,11 @@ const (
 	checkConfiguration = "configuration"   // kubeadm config validate
 	checkDryRun        = "dry-run"         // kubeadm upgrade apply --dry-run
 	checkImages        = "images"          // each node has the images of the version
+	checkSnapshot      = "snapshot"        // the data of etcd are saved, and have passed a test
 )
 
 var upgradeChecks = []string{checkSkew, checkAPIServers, checkMembers, checkNodes, checkAPIs, checkSettings, checkClocks, checkCertificates, checkRuntime, checkPackage,
-	checkDisk, checkConfiguration, checkDryRun, checkImages}
+	checkDisk, checkConfiguration, checkDryRun, checkImages, checkSnapshot}
 
 // passesOver reports whether the request passes over a check.
 func (p *clusterParam) passesOver(check string) bool {

@@ -54,7 +54,8 @@ func (h hop) isPast(ctx context.Context, e *environment) (bool, error) {
 // snapshotFile is the file with the snapshot of etcd before an upgrade to a version.
 func snapshotFile(h hop) string { return "/var/lib/vnfkit/etcd-before-" + string(h) + ".db" }
 
-// runSnapshot saves the data of etcd on the first control-plane node, unless a control-plane node has been upgraded already.
+// runSnapshot saves the data of etcd, unless a control-plane node has been upgraded already: in the Snapshots of the composition or, if it keeps
+// none, in a file on the first control-plane node.
 func runSnapshot(ctx context.Context, e *environment, n mgmt.Node, h hop) error {
 	servers, err := e.kube.StaticPodTags(ctx, controlplane.StaticAPIServer)
 	if err != nil {
@@ -65,7 +66,11 @@ func runSnapshot(ctx context.Context, e *environment, n mgmt.Node, h hop) error 
 			return nil
 		}
 	}
-	return members.Save(ctx, n, snapshotFile(h))
+	if e.op.KeepsSnapshots() {
+		_, err := e.op.TakeSnapshot(ctx, "before-"+string(h), e.Driver)
+		return e.refuse(ctx, checkSnapshot, err)
+	}
+	return e.refuse(ctx, checkSnapshot, members.Save(ctx, n, snapshotFile(h)))
 }
 
 // runUpgradeEtcd brings the member of a node to the version that its successor requires. Afterwards the manifest differs from the one that

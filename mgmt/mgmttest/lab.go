@@ -53,6 +53,8 @@ type Setup struct {
 	Drivers func(*sshexec.Pool) map[string]vnflcm.MgmtDriver
 	// Dial makes the connections of processes to machines. Default: sandbox.World.Dial.
 	Dial Dial
+	// Snapshots keeps the snapshots of all processes. Default: none are kept.
+	Snapshots vnflcm.Snapshots
 }
 
 // Open opens a lab. It ends with the test, which fails then if the log or a command line has the Canary, or if two copies of a pod of a
@@ -133,9 +135,9 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 		Store: l.Store, Key: bytes.Repeat([]byte{7}, 32),
 		Packages: labPackages{l},
 		Infra:    map[string]vnflcm.InfraDriver{vimID: l.World},
-		Mgmt:     l.setup.Drivers(pool),
-		Observe:  l.told.observe,
-		Logger:   slog.New(panicReporter{slog.NewJSONHandler(&l.told, &slog.HandlerOptions{Level: slog.LevelDebug}), l.t}),
+		Mgmt:     l.setup.Drivers(pool), Snapshots: l.setup.Snapshots,
+		Observe: l.told.observe,
+		Logger:  slog.New(panicReporter{slog.NewJSONHandler(&l.told, &slog.HandlerOptions{Level: slog.LevelDebug}), l.t}),
 	}
 	for _, c := range change {
 		c(&config)

@@ -52,7 +52,7 @@ func (c *Client) snapshot(ctx context.Context) (*Snapshot, error) {
 		stop()
 		return nil, err
 	}
-	// etcd sends the checksum in a message of its own, which RemainingBytes does not count (server/etcdserver/api/v3rpc, Snapshot).
+	// etcd sends the checksum as the last message, and RemainingBytes does not count it (server/etcdserver/api/v3rpc, Snapshot).
 	size := int64(first.RemainingBytes) + int64(len(first.Blob)) + sha256.Size //nolint:gosec // of a file
 	data := &checked{ReadCloser: &received{stream: stream, rest: first.Blob, stop: stop}, sum: sha256.New()}
 	return &Snapshot{ReadCloser: data, Size: size, Version: status.Version}, nil

@@ -82,7 +82,7 @@ func TestRestoreForTest(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same damage each time
 	found := 0
-	for range 200 { // pages with random bytes: an error or none, and the process goes on
+	for range 200 { // pages with random bytes: an error or none, and no panic
 		page := bytes.Clone(whole)
 		for range 20 {
 			page[8192+random.IntN(len(page)-8192)] = byte(random.IntN(256)) //nolint:gosec // below 256
