@@ -51,14 +51,14 @@ func (m *Manager) CreateSnapshot(ctx context.Context, instanceID string, req Cre
 	switch {
 	case errInst != nil:
 		return "", errInst
-	case err != nil || rec.Tenant != inst.Tenant:
+	case err != nil || rec.Tenant != "" && rec.Tenant != inst.Tenant:
 		return "", &ParamError{Path: "vnfSnapshotInfoId", Value: req.VnfSnapshotInfoID, Reason: "no such VNF snapshot"}
 	case rec.Snapshot != nil || rec.Operation != "":
 		return "", fmt.Errorf("%w: VNF snapshot %s is in use: make another one", ErrState, rec.ID)
 	}
-	return m.begin(ctx, instanceID, OpCreateSnapshot, req, func(_ *instanceRecord, op *operationRecord) {
+	return m.begin(ctx, instanceID, OpCreateSnapshot, req, func(inst *instanceRecord, op *operationRecord) {
 		op.accepting = func(b *store.Batch) error {
-			rec.Instance, rec.Operation = instanceID, op.Occ.ID
+			rec.Tenant, rec.Instance, rec.Operation = inst.Tenant, instanceID, op.Occ.ID
 			record, err := m.records.Seal(kindSnapshot, rec.ID, version, rec)
 			b.Put = append(b.Put, record)
 			return err

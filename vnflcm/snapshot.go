@@ -133,7 +133,7 @@ type CreateVnfSnapshotInfoRequest struct {
 
 // CreateVnfSnapshotRequest asks for a snapshot of a VNF (SOL003 v3.3.1 5.5.2.21).
 type CreateVnfSnapshotRequest struct {
-	// VnfSnapshotInfoID names a resource of CreateSnapshotInfo that no snapshot has used.
+	// VnfSnapshotInfoID names a resource of CreateSnapshotInfo that no snapshot has used. It has the tenant of the instance, or none.
 	VnfSnapshotInfoID string        `json:"vnfSnapshotInfoId"`
 	AdditionalParams  Params        `json:"additionalParams,omitzero"`
 	UserDefinedData   KeyValuePairs `json:"userDefinedData,omitempty"`

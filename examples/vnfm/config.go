@@ -52,6 +52,8 @@ type config struct {
 	// Maintenance is when certificates are renewed without an order; default: never.
 	Maintenance maintenanceConfig `yaml:"maintenance"`
 	OldKeys     []secret          `yaml:"old_keys"` // that records may still be sealed under; "vnfm admin reseal" makes them superfluous
+	// Snapshots is where snapshots of VNFs are kept; default: nowhere, and none are taken.
+	Snapshots snapshotConfig `yaml:"snapshots"`
 	// Retention is how long operations that have ended are kept; default: for ever.
 	Retention retentionConfig `yaml:"retention"`
 
@@ -255,6 +257,7 @@ func (c *config) check() error {
 	if _, err := c.Maintenance.window(); err != nil {
 		wrong(true, "maintenance", err.Error())
 	}
+	c.Snapshots.check(wrong)
 	if err := c.Retention.times().Check(); err != nil {
 		wrong(true, "retention", "operations and failures must be times such as 90d or 2160h, and failures not less than operations")
 	}

@@ -95,6 +95,9 @@ func compose(ctx context.Context, c *config, log *slog.Logger) (_ *vnfm, err err
 		return nil, fmt.Errorf("maintenance: %w", err)
 	}
 	managed.Maintenance, managed.KnownVIMs, managed.KnownVIMsSource = window, vims, c.source
+	if err := c.Snapshots.attach(&managed); err != nil {
+		return nil, err
+	}
 	if err := v.addDrivers(&managed); err != nil { //nolint:contextcheck // a world is closed, not cancelled
 		return nil, err
 	}

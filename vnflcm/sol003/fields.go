@@ -24,6 +24,8 @@ var (
 	// SOL003 v2.6.1 5.4.12.3.2. The specification has operationParams 0..1 (5.5.2.13), the Go type always has them.
 	operationAttributes = attributesOf(reflect.TypeFor[vnflcm.VnfLcmOpOcc](), []string{"operationParams"},
 		"operationParams", "error", "resourceChanges", "changedInfo", "changedExtConnectivity")
+	// SOL003 v3.3.1 5.4.23.3.2
+	snapshotAttributes = attributesOf(reflect.TypeFor[vnflcm.VnfSnapshotInfo](), nil)
 	// SOL003 v2.6.1 5.4.18.3.2 has no selectors: subscriptions are always whole.
 	subscriptionAttributes = attributes{all: []string{"id", "filter", "callbackUri", "verbosity"}}
 )

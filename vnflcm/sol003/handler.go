@@ -32,6 +32,11 @@ type Manager interface {
 	ChangeExtConn(ctx context.Context, instanceID string, req vnflcm.ChangeExtVnfConnectivityRequest) (string, error)
 	Operate(ctx context.Context, instanceID string, req vnflcm.OperateVnfRequest) (string, error)
 	ChangeVnfPkg(ctx context.Context, instanceID string, req vnflcm.ChangeCurrentVnfPkgRequest) (string, error)
+	CreateSnapshotInfo(ctx context.Context, req vnflcm.CreateVnfSnapshotInfoRequest) (*vnflcm.VnfSnapshotInfo, error)
+	CreateSnapshot(ctx context.Context, instanceID string, req vnflcm.CreateVnfSnapshotRequest) (string, error)
+	Snapshot(ctx context.Context, id string) (*vnflcm.VnfSnapshotInfo, error)
+	Snapshots(ctx context.Context, q vnflcm.SnapshotQuery) (vnflcm.Page[*vnflcm.VnfSnapshotInfo], error)
+	DeleteSnapshot(ctx context.Context, id string) error
 	Maintain(ctx context.Context, instanceID string, req vnflcm.MaintainVnfRequest) (string, error)
 	CertificateStatus(ctx context.Context, instanceID string) (*vnflcm.CertificateStatus, error)
 	Preview(ctx context.Context, instanceID string, request any) (*vnflcm.Preview, error)
@@ -93,8 +98,8 @@ type Options struct {
 // NewHandler returns the VNF lifecycle management API of a Manager: below /vnflcm/v1 version 1 (SOL003 v2.6.1), below
 // /vnflcm/v2 version 2 (SOL003 v3.3.1). Below /vnfpkgm it has the packages of Options.Packages, below /v1.0/vims Tacker's
 // registry of VIMs (Options.VIMs). ETSI has no resource for what is below /preview/v1, what an operation would do, below
-// /progress/v1, what an operation does and waits for, and below /maintenance/v1, tasks that maintain a VNF, and when its certificates
-// end. Every error is answered with ProblemDetails (see WriteProblem).
+// /progress/v1, what an operation does and waits for, and below /maintenance/v1, tasks that maintain a VNF, when its certificates
+// end, and snapshots for clients of version 1. Every error is answered with ProblemDetails (see WriteProblem).
 //
 // The handler limits the size of requests, but not their time, except for packages (Options.Stall): set ReadHeaderTimeout,
 // ReadTimeout and IdleTimeout of the http.Server.
@@ -171,10 +176,12 @@ func (o Options) routes() []route {
 		add(packages1.prefix(), packages1, RoleOperator, subscriptionResources)
 		add(packages2.prefix(), packages2, RoleOperator, subscriptionResources)
 	}
+	add(version2.prefix(), version2, RoleOperator, snapshotResources)
 	// A preview changes nothing. It needs the role of the operation because drivers ask the VIM that the body names.
 	add(previewPrefix, nil, RoleOperator, previewResources)
 	add(progressPrefix, nil, RoleOperator, progressResources)
 	add(maintenancePrefix, nil, RoleOperator, maintenanceResources)
+	add(maintenancePrefix, nil, RoleOperator, snapshotResources)
 	if o.VIMs != nil {
 		add(vimsPrefix, nil, RoleAdmin, vimResources)
 	}
@@ -240,7 +247,7 @@ var resources = map[string]methods{
 	// SOL003 v2.6.1 answers 404 to a task that the VNF does not support, because its resource does not exist (as quoted for
 	// rollback in 5.4.15.3.1). Other methods are 405, as for every task.
 	"/vnf_instances/{id}/change_flavour":     {http.MethodPost: (*call).notSupported},
-	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).createSnapshot},
 	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: (*call).notSupported},
 
 	"/vnf_lcm_op_occs":               {http.MethodGet: (*call).listOperations},

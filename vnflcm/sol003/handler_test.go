@@ -279,12 +279,16 @@ func TestMethods(t *testing.T) {
 		"create_snapshot", "revert_to_snapshot"} {
 		allowed["vnf_instances/x/"+task] = "POST"
 	}
-	for _, missing := range []string{"", "subscriptions/x/y", "vnf_snapshots", "vnf_snapshots/x", "vnf_instances/x/y", "vnf_instances/", "vnf_instances//x",
+	for _, missing := range []string{"", "subscriptions/x/y", "vnf_instances/x/y", "vnf_instances/", "vnf_instances//x",
 		"vnf_instances/x/", "vnf_lcm_op_occs/x/y/z", "a/../vnf_instances"} {
 		allowed[missing] = ""
 	}
 	bodies := map[string]string{"scale": `{"type":"SCALE_OUT","aspectId":"w"}`, "cancel": `{"cancelMode":"GRACEFUL"}`, "vnf_instances": `{"vnfdId":"none"}`}
 	for _, api := range versions {
+		allowed["vnf_snapshots"], allowed["vnf_snapshots/x"] = "", "" // of version 2
+		if api == "v2" {
+			allowed["vnf_snapshots"], allowed["vnf_snapshots/x"] = "GET HEAD POST", "DELETE GET HEAD"
+		}
 		x := newVNFMWith(t, nil, sol003.Options{}, subscribable)
 		for path, methods := range allowed {
 			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"} {
@@ -295,7 +299,7 @@ func TestMethods(t *testing.T) {
 					want = 405
 				case method == "POST" && (path == "vnf_instances" || path == "subscriptions"):
 					want = 422 // unknown VNFD, or no callbackUri
-				case is && (path == "vnf_instances" || path == "vnf_lcm_op_occs" || path == "api_versions" || path == "subscriptions"):
+				case is && (path == "vnf_instances" || path == "vnf_lcm_op_occs" || path == "api_versions" || path == "subscriptions" || path == "vnf_snapshots" && method != "POST"):
 					want = 200
 				}
 				if method == "POST" || method == "PATCH" {

@@ -19,6 +19,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 	"github.com/vnfkit/vnfkit/vnflcm/onboarding"
 	"github.com/vnfkit/vnfkit/vnflcm/outbound"
+	"github.com/vnfkit/vnfkit/vnflcm/snapshots"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003"
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 	"github.com/vnfkit/vnfkit/vnflcm/store"
@@ -34,6 +35,7 @@ const (
 	operation
 	subscription
 	vim
+	snapshot
 	vims     // a list without the parameters of SOL003
 	pack     // a VNF package
 	vnfd     // the id of the VNFD of a package
@@ -63,7 +65,7 @@ var isolation = map[string]struct {
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":     {names: instance},
 	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            {names: instance},
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {names: instance, body: `{"vnfdId":"other"}`},
-	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
 	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {names: instance},
 
 	"GET /vnflcm/{v}/vnf_lcm_op_occs":                {names: list},
@@ -92,6 +94,17 @@ var isolation = map[string]struct {
 	"POST /maintenance/v1/vnf_instances/{id}/renew_certificates": {names: instance, body: `{}`},
 	"POST /maintenance/v1/vnf_instances/{id}/upgrade":            {names: instance, body: `{}`},
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
+
+	"POST /vnflcm/{v}/vnf_snapshots":                          {names: creation},
+	"GET /vnflcm/{v}/vnf_snapshots":                           {names: list},
+	"GET /vnflcm/{v}/vnf_snapshots/{id}":                      {names: snapshot},
+	"DELETE /vnflcm/{v}/vnf_snapshots/{id}":                   {names: snapshot},
+	"POST /maintenance/v1/vnf_snapshots":                      {names: creation},
+	"GET /maintenance/v1/vnf_snapshots":                       {names: list},
+	"GET /maintenance/v1/vnf_snapshots/{id}":                  {names: snapshot},
+	"DELETE /maintenance/v1/vnf_snapshots/{id}":               {names: snapshot},
+	"POST /maintenance/v1/vnf_instances/{id}/create_snapshot": {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
+	"POST /preview/v1/vnf_instances/{id}/create_snapshot":     {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
 
 	"POST /v1.0/vims":                                    {names: creation},
 	"POST /v1.0/vims.json":                               {names: creation},
@@ -133,6 +146,7 @@ type own struct {
 	tenant                string
 	instances, operations []string // ids; the last operation is in FAILED_TEMP
 	subscriptions         []string
+	snapshots             []string // resources without a snapshot
 	packages              []string // first a package in the state ONBOARDED, then one in CREATED
 	vim, vnfd             string
 	packed                string // the id of the VNFD of the first package
@@ -182,7 +196,7 @@ type readCounter struct {
 }
 
 func (s *readCounter) Get(ctx context.Context, kind, id string) (store.Record, error) {
-	if slices.Contains([]string{"instance", "operation", "vim", "vim-default", "vim-notes", "vim-removed", "document"}, kind) {
+	if slices.Contains([]string{"instance", "operation", "vim", "vim-default", "vim-notes", "vim-removed", "document", "snapshot"}, kind) {
 		s.mu.Lock()
 		s.read = append(s.read, kind)
 		s.mu.Unlock()
@@ -206,7 +220,9 @@ func newTenants(t *testing.T, sends bool) *tenants {
 	dir := t.TempDir()
 	packages, err := onboarding.New(filepath.Join(dir, "onboarded"), onboarding.Options{Further: vnflcm.DirPackages(filepath.Join(dir, "folders")), MinFree: 1})
 	must(t, err)
-	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) { c.Store, c.Packages = x.reads, packages }, sol003.Options{PageSize: 1, Authorize: func(r *http.Request) (sol003.Principal, error) {
+	archives, err := snapshots.New(snapshots.Directory(filepath.Join(dir, "snapshots")))
+	must(t, err)
+	x.vnfm = newVNFMWith(t, func(c *vnflcm.Config) { c.Store, c.Packages, c.Snapshots = x.reads, packages, archives }, sol003.Options{PageSize: 1, Authorize: func(r *http.Request) (sol003.Principal, error) {
 		return sol003.Principal{Tenant: r.Header.Get("X-Tenant"), Role: sol003.Role(r.Header.Get("X-Role"))}, nil
 	}}, func(m *vnflcm.Manager, o *sol003.Options) sol003.Manager {
 		n := notify.New(m, notify.Options{Allow: outbound.AllowAny})
@@ -259,6 +275,9 @@ func (x *tenants) fill(o *own) {
 			x.upload(uri, content, "ONBOARDED", as...)
 		}
 	}
+	for range 2 {
+		o.snapshots = append(o.snapshots, id(x.send("POST", "/vnflcm/v2/vnf_snapshots", "{}", 201, as...).Header.Get("Location")))
+	}
 	for _, state := range []vnflcm.OperationState{"", vnflcm.Completed, vnflcm.FailedTemp} {
 		instance := x.send("POST", "/vnflcm/v2/vnf_instances", `{"vnfdId":"`+o.vnfd+`","vnfInstanceName":"of `+o.tenant+`"}`, 201, as...).Header.Get("Location")
 		o.instances = append(o.instances, id(instance))
@@ -279,7 +298,8 @@ func (x *tenants) fill(o *own) {
 func (x *tenants) read(o *own) map[string]string {
 	x.t.Helper()
 	out := map[string]string{}
-	for kind, ids := range map[string][]string{"vnflcm/v2/vnf_instances": o.instances, "vnflcm/v2/vnf_lcm_op_occs": o.operations, "vnflcm/v2/subscriptions": o.subscriptions[:2], "vnfpkgm/v2/subscriptions": o.subscriptions[2:], "vnfpkgm/v1/vnf_packages": o.packages} {
+	for kind, ids := range map[string][]string{"vnflcm/v2/vnf_instances": o.instances, "vnflcm/v2/vnf_lcm_op_occs": o.operations, "vnflcm/v2/subscriptions": o.subscriptions[:2], "vnfpkgm/v2/subscriptions": o.subscriptions[2:], "vnfpkgm/v1/vnf_packages": o.packages,
+		"vnflcm/v2/vnf_snapshots": o.snapshots} {
 		for _, id := range ids {
 			uri := "/" + kind + "/" + id
 			out[uri] = x.send("GET", uri, "", 200, "X-Tenant", o.tenant).body
@@ -292,7 +312,7 @@ func (x *tenants) read(o *own) map[string]string {
 
 // secrets returns the texts that only the tenant may see.
 func (o *own) secrets() []string {
-	return slices.Concat(o.instances, o.operations, o.subscriptions, o.packages, []string{o.tenant, o.vim, o.vnfd, o.packed, o.notifications.URL})
+	return slices.Concat(o.instances, o.operations, o.subscriptions, o.packages, o.snapshots, []string{o.tenant, o.vim, o.vnfd, o.packed, o.notifications.URL})
 }
 
 // as sends a request of a tenant and returns its whole answer, without the date.
@@ -335,7 +355,7 @@ func TestIsolation(t *testing.T) {
 				x.wantNoItems(who, other, pattern)
 			case vims:
 				x.wantNoVIMs(who, other, pattern)
-			case instance, operation, subscription, pack, vnfd, vim:
+			case instance, operation, subscription, pack, vnfd, vim, snapshot:
 				x.wantUnknown(who, other, method, pattern, row.names, row.body)
 			case creation: // TestIsolationInBodies checks bodies
 			}
@@ -361,7 +381,7 @@ func (x *tenants) wantNothingOf(other *own, what, answer string) {
 func (x *tenants) wantUnknown(who, other *own, method, pattern string, names foreign, body string) {
 	x.t.Helper()
 	const unknown = "00000000-0000-4000-8000-ffffffffffff"
-	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions, pack: other.packages, vnfd: {other.packed}, vim: {other.vim}}[names]
+	ids := map[foreign][]string{instance: other.instances, operation: other.operations, subscription: other.subscriptions, pack: other.packages, vnfd: {other.packed}, vim: {other.vim}, snapshot: other.snapshots}[names]
 	pattern = strings.NewReplacer("{vnfdId}", "{id}", "{path...}", "Files/license.txt").Replace(pattern)
 	for _, header := range headers() {
 		for _, sent := range []string{body, "", "{", "{}", `{"vimConnectionInfo":[{"vimId":"` + other.vim + `"}],"unknown":1}`} {
@@ -442,6 +462,8 @@ func TestIsolationInBodies(t *testing.T) {
 				"PATCH /vnflcm/v1" + running:                        `{"vnfdId":"another",` + given + `}`,
 				"PATCH /vnflcm/v2" + mine:                           `{"vnfdId":"another",` + given + `}`,
 				"/vnflcm/v2/vnf_instances":                          `{"vnfdId":"FOREIGN"}`,
+				"/vnflcm/v2" + running + "/create_snapshot":         `{"vnfSnapshotInfoId":"FOREIGN"}`,
+				"/maintenance/v1" + running + "/create_snapshot":    `{"vnfSnapshotInfoId":"FOREIGN"}`,
 				"/maintenance/v1" + running + "/renew_certificates": `{"additionalParams":{"vimId":"FOREIGN"}}`,
 				"/maintenance/v1" + running + "/upgrade":            `{"additionalParams":{"vimId":"FOREIGN"}}`,
 			} {
@@ -452,6 +474,9 @@ func TestIsolationInBodies(t *testing.T) {
 				foreign := []string{x.a.vim}
 				if path == "/vnflcm/v2/vnf_instances" {
 					foreign = []string{x.a.vnfd}
+				}
+				if strings.HasSuffix(path, "/create_snapshot") {
+					foreign = []string{x.a.snapshots[0]}
 				}
 				var answers []string
 				for _, id := range append([]string{"00000000-0000-4000-8000-ffffffffffff"}, foreign...) {

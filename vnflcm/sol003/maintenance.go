@@ -14,6 +14,7 @@ var maintenanceResources = map[string]methods{
 	"/vnf_instances/{id}/renew_certificates": {http.MethodPost: maintain(vnflcm.RenewCertificates)},
 	"/vnf_instances/{id}/upgrade":            {http.MethodPost: maintain(vnflcm.Upgrade)},
 	"/vnf_instances/{id}/certificates":       {http.MethodGet: (*call).readCertificates},
+	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).createSnapshot},
 }
 
 // maintenanceBody is the body of a maintenance task.

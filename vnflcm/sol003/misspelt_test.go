@@ -39,15 +39,19 @@ var misspellings = map[string][]misspeltCase{
 			`299 - "vnfInstanceNam: is no attribute of this request; did you mean \"vnfInstanceName\"?", 299 - "vnfPkgId: has no effect in vnfkit"`}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/instantiate": {{body: `{"flavourId":"simple","instantiationLevel":"large","selectedDeployableModule":["m"]}`, status: 202,
 		warned: `299 - "instantiationLevel: is no attribute of this request; did you mean \"instantiationLevelId\"?", 299 - "selectedDeployableModule: has no effect in vnfkit"`}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/scale":              {scaleCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/scale_to_level":     {scaleToLevelCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/heal":               {healCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/terminate":          {terminateCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":     {{other: noSuchTask}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            {operateCase},
-	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {{other: "version 1 does not have the task; the preview reads the same body"}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {{other: noSuchTask}},
-	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {{other: noSuchTask}},
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale":               {scaleCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/scale_to_level":      {scaleToLevelCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/heal":                {healCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/terminate":           {terminateCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_flavour":      {{other: noSuchTask}},
+	"POST /vnflcm/{v}/vnf_instances/{id}/operate":             {operateCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":       {{other: "version 1 does not have the task; the preview reads the same body"}},
+	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":     {{other: "version 1 does not have the task; the preview reads the same body"}},
+	"POST /vnflcm/{v}/vnf_snapshots":                          {snapshotInfoCase},
+	"POST /maintenance/v1/vnf_snapshots":                      {snapshotInfoCase},
+	"POST /maintenance/v1/vnf_instances/{id}/create_snapshot": {snapshotCase},
+	"POST /preview/v1/vnf_instances/{id}/create_snapshot":     {snapshotCase},
+	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot":  {{other: noSuchTask}},
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_ext_conn": {{body: `{"extVirtualLinks":[{"id":"l","resourceId":"n","extCps":[{"cpdId":"worker_cp","cpConf":[]}]}]}`,
 		refused: `extVirtualLinks[0].extCps[0].cpConf: is no attribute of this request; did you mean "cpConfig"?`}},
 
@@ -115,6 +119,8 @@ var (
 	healCase         = misspeltCase{body: `{"vnfcInstanceID":["w"]}`, refused: `vnfcInstanceID: is no attribute of this request; did you mean "vnfcInstanceId"?`}
 	terminateCase    = misspeltCase{body: `{"terminationType":"FORCEFUL","vnfcs":["w"]}`, refused: "vnfcs" + noAttribute}
 	operateCase      = misspeltCase{body: `{"changeStateTo":"STOPPED","stoptype":"GRACEFUL"}`, refused: `stoptype: is no attribute of this request; did you mean "stopType"?`}
+	snapshotCase     = misspeltCase{body: `{"vnfSnapshotInfoID":"s"}`, refused: `vnfSnapshotInfoID: is no attribute of this request; did you mean "vnfSnapshotInfoId"?`}
+	snapshotInfoCase = misspeltCase{body: `{"vnfSnapshotPkgID":"p"}`, status: 201, warned: `299 - "vnfSnapshotPkgID: is no attribute of this request; did you mean \"vnfSnapshotPkgId\"?"`}
 	maintenanceCase  = misspeltCase{body: `{"aditionalParams":{}}`, refused: `aditionalParams: is no attribute of this request; did you mean "additionalParams"?`}
 	vimCases         = []misspeltCase{
 		{body: `{"vim":{"auth_url":"https://10.0.0.7","type":"toy","shar":[]}}`, refused: `vim.shar: is no attribute of this request; did you mean "share"?`},

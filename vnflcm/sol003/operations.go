@@ -41,11 +41,19 @@ func (v *apiVersion) operationsShownAs(name vnflcm.LcmOperation) []vnflcm.LcmOpe
 	switch {
 	case v == version1 && name == vnflcm.OpModifyInfo:
 		return []vnflcm.LcmOperation{vnflcm.OpModifyInfo, vnflcm.OpChangeVnfPkg}
-	case v == version1 && name == vnflcm.OpChangeVnfPkg:
+	case v == version1 && name == vnflcm.OpChangeVnfPkg, !v.has(name):
 		return []vnflcm.LcmOperation{""} // no operation
 	}
 	return []vnflcm.LcmOperation{name}
 }
+
+// has reports whether the version shows operations of a kind. Version 1 has no word for snapshots.
+func (v *apiVersion) has(kind vnflcm.LcmOperation) bool {
+	return v != version1 || HasOperationV1(kind)
+}
+
+// HasOperationV1 reports whether version 1 of the API shows operations of a kind.
+func HasOperationV1(kind vnflcm.LcmOperation) bool { return kind != vnflcm.OpCreateSnapshot }
 
 func (c *call) operationURI(id string) string {
 	return c.root() + c.api.prefix() + "/vnf_lcm_op_occs/" + url.PathEscape(id)
@@ -124,7 +132,7 @@ func (c *call) ownOperation() (*vnflcm.VnfLcmOpOcc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.sees(operation.Tenant) {
+	if !c.sees(operation.Tenant) || !c.api.has(operation.Operation) {
 		return nil, notFound("operation", id)
 	}
 	recordOf(c.w).Operation = operation.ID

@@ -15,7 +15,7 @@ import (
 
 // documentNames has the names of the attributes of all documents that can be filtered. The value is true if any names may be below the
 // attribute: those of free-form attributes, and the keys of maps.
-var documentNames = namesOf(reflect.TypeFor[vnflcm.VnfInstance](), reflect.TypeFor[vnflcm.VnfLcmOpOcc](), reflect.TypeFor[onboarding.VnfPkgInfo](),
+var documentNames = namesOf(reflect.TypeFor[vnflcm.VnfInstance](), reflect.TypeFor[vnflcm.VnfLcmOpOcc](), reflect.TypeFor[onboarding.VnfPkgInfo](), reflect.TypeFor[vnflcm.VnfSnapshotInfo](),
 	reflect.TypeFor[Subscription](), reflect.TypeFor[PackageFilter]())
 
 // notShown are attributes of SOL003 (up to v3.3.1) that documents of this VNFM never have. A filter may name them.

@@ -67,6 +67,17 @@ var neededRoles = map[string]sol003.Role{
 	"POST /maintenance/v1/vnf_instances/{id}/upgrade":            sol003.RoleOperator,
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        sol003.RoleReader,
 
+	"POST /vnflcm/{v}/vnf_snapshots":                          sol003.RoleOperator,
+	"GET /vnflcm/{v}/vnf_snapshots":                           sol003.RoleReader,
+	"GET /vnflcm/{v}/vnf_snapshots/{id}":                      sol003.RoleReader,
+	"DELETE /vnflcm/{v}/vnf_snapshots/{id}":                   sol003.RoleOperator,
+	"POST /maintenance/v1/vnf_snapshots":                      sol003.RoleOperator,
+	"GET /maintenance/v1/vnf_snapshots":                       sol003.RoleReader,
+	"GET /maintenance/v1/vnf_snapshots/{id}":                  sol003.RoleReader,
+	"DELETE /maintenance/v1/vnf_snapshots/{id}":               sol003.RoleOperator,
+	"POST /maintenance/v1/vnf_instances/{id}/create_snapshot": sol003.RoleOperator,
+	"POST /preview/v1/vnf_instances/{id}/create_snapshot":     sol003.RoleOperator,
+
 	"POST /v1.0/vims":                                    sol003.RoleAdmin,
 	"POST /v1.0/vims.json":                               sol003.RoleAdmin,
 	"GET /v1.0/vims":                                     sol003.RoleReader,

@@ -39,8 +39,10 @@ func (c *call) visibleInstances() func(*vnflcm.VnfInstance) bool {
 
 // visibleOperations returns which operations of a list the sender may see, nil for all.
 func (c *call) visibleOperations() func(*vnflcm.VnfLcmOpOcc) bool {
-	if c.who.Tenant == "" {
+	if c.who.Tenant == "" && c.api != version1 {
 		return nil
 	}
-	return func(operation *vnflcm.VnfLcmOpOcc) bool { return c.sees(operation.Tenant) }
+	return func(operation *vnflcm.VnfLcmOpOcc) bool {
+		return c.sees(operation.Tenant) && c.api.has(operation.Operation)
+	}
 }

@@ -36,6 +36,9 @@ func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationTyp
 	if kind == "" || s.Subscriber.Tenant != "" && s.Subscriber.Tenant != c.VNF.Tenant {
 		return false
 	}
+	if c.Operation != nil && s.Subscriber.API != "v2" && !sol003.HasOperationV1(c.Operation.Operation) {
+		return false
+	}
 	f := s.Request.Filter
 	if f == nil {
 		return true
