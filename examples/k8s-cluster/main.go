@@ -37,6 +37,7 @@ import (
 
 type options struct {
 	cloud, network, pkg, request, state string
+	recovery                            string // public part of the recovery key of snapshots
 	command                             string
 	args                                []string
 	plan                                bool // show what would be done, and do nothing
@@ -63,6 +64,10 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud certificates      when the certificates of the nodes end
 	k8s-cluster -cloud mycloud renew-certificates  renew the certificates of the control plane
 	k8s-cluster -cloud mycloud upgrade 1.36.3    replace Kubernetes by a newer version; a file with further parameters may follow
+	k8s-cluster -cloud mycloud snapshot          save etcd, the PKI and what the control plane needs, encrypted, in the folder -state; before upgrades and heals, too
+	k8s-cluster -cloud mycloud snapshot list     the snapshots that have passed their test
+	k8s-cluster snapshot key FILE                make a recovery key, and print its public part for -recovery
+	k8s-cluster snapshot open ARCHIVE FILE DIR   write the files of an archive into a new folder, with the recovery key, without the cloud and the state
 	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 	k8s-cluster -cloud mycloud down              remove everything
@@ -79,12 +84,13 @@ func main() {
 
 // commandLine is the command line of the program. Parsing it sets the flags in o.
 func commandLine(o *options) *cli.Program {
-	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "check", "certificates", "renew-certificates", "upgrade", "adopt", "show", "down")
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "check", "certificates", "renew-certificates", "upgrade", "snapshot", "adopt", "show", "down")
 	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
 	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
 	program.Flags.StringVar(&o.request, "request", filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate.json"), "instantiate request, a JSON file")
 	program.Flags.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
+	program.Flags.StringVar(&o.recovery, "recovery", "", "public part of the recovery key that opens snapshots (default: only this program opens them)")
 	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal, renew-certificates, upgrade or down would do, and do nothing")
 	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	return program
@@ -94,6 +100,9 @@ func commandLine(o *options) *cli.Program {
 func run(ctx context.Context, o options) error {
 	if err := o.check(); err != nil {
 		return cli.Wrong("%w", err)
+	}
+	if o.isOffline() {
+		return o.offline()
 	}
 	screen := progress.New(o.screen(), progress.Options{Interrupted: ctx, JSON: o.json})
 	defer screen.Close()
@@ -118,7 +127,7 @@ func run(ctx context.Context, o options) error {
 
 // check returns what is wrong with the words of the command line, before anything is done.
 func (o options) check() (err error) {
-	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "upgrade", "down"}, o.command) {
+	if o.plan && !slices.Contains([]string{"up", "scale", "heal", "renew-certificates", "upgrade", "snapshot", "down"}, o.command) {
 		return fmt.Errorf("there is no plan for the command %q", o.command)
 	}
 	switch o.command {
@@ -129,6 +138,8 @@ func (o options) check() (err error) {
 		_, err = healRequest(o.args)
 	case "upgrade":
 		_, err = upgradeRequest(o.args)
+	case "snapshot":
+		err = checkSnapshot(o.args)
 	case "adopt":
 		if len(o.args) < 1 || len(o.args) > 2 {
 			err = errors.New("adopt takes the name or id of a stack and, if there is one, the file of the VNF instance")
@@ -143,7 +154,7 @@ func (o options) check() (err error) {
 
 // reads reports whether the command only reads the state. Its output is for other programs.
 func (o options) reads() bool {
-	return slices.Contains([]string{"show", "kubeconfig", "ssh", "check", "certificates"}, o.command)
+	return slices.Contains([]string{"show", "kubeconfig", "ssh", "check", "certificates"}, o.command) || o.command == "snapshot" && len(o.args) > 0
 }
 
 // screen returns where progress is shown.
@@ -282,6 +293,8 @@ func (v *vnfm) manage(ctx context.Context, o options) error {
 			return err
 		}
 		return v.maintain(ctx, o, id, request)
+	case "snapshot":
+		return v.snapshot(ctx, o, id)
 	case "show":
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetIndent("", "  ")

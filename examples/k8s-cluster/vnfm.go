@@ -40,6 +40,10 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 	if err := errors.Join(err1, err2, pkg.Close()); err != nil {
 		return nil, err
 	}
+	archives, err := o.archives()
+	if err != nil {
+		return nil, err
+	}
 	heat := openstack.New(openstack.Config{UserData: map[string]openstack.UserData{ // the classes of Tacker's sample packages
 		"KubernetesClusterUserData": openstack.DefaultUserData, "SampleUserData": openstack.DefaultUserData}})
 	pool := sshexec.NewPool(sshexec.Options{})
@@ -51,6 +55,7 @@ func compose(ctx context.Context, o options, screen *progress.Screen) (*vnfm, er
 			"mgmt-drivers-kubernetes": kubeadm.New(kubeadm.Config{Pool: pool, ConfirmWholeHeal: true}),
 			"mgmt-drivers-kubespray":  kubespray.New(kubespray.Config{Pool: pool, ConfirmWholeHeal: true}),
 		},
+		Snapshots:  archives,
 		KnownVIMs:  vnflcm.VimConnections{vim},
 		AcceptOnly: o.plan || o.reads(), // the operations of another process, or of an earlier one, are left alone
 		Observe:    screen.Observe,
