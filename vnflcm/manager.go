@@ -250,6 +250,7 @@ type operationRecord struct {
 	Scalings []scaling `json:"scalings,omitempty"`
 	// Package is set for a CHANGE_VNFPKG.
 	Package *packageChange `json:"package,omitempty"`
+	Sender  string         `json:"sender,omitempty"` // of the request
 
 	accepting func(*store.Batch) error // adds to the batch that accepts the operation
 }

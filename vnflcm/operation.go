@@ -109,6 +109,7 @@ type Operation struct {
 	declaredParams []string
 	instance       *instanceRecord // nil in hookrun
 	snapshots      keptSnapshots   // without Snapshots in hookrun
+	sender         string
 	vims           VIMs
 	intercept      Interceptor
 	observe        func(Event)

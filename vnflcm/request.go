@@ -159,7 +159,7 @@ func (m *Manager) planned(ctx context.Context, inst *instanceRecord, kind LcmOpe
 		return nil, err
 	}
 	now := time.Now().Round(0) // the same value as after reading it back
-	rec := &operationRecord{VNF: inst.identity(), Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
+	rec := &operationRecord{Sender: senderIn(ctx), VNF: inst.identity(), Before: inst.Levels, VNFCs: inst.Resources.VNFCs, Began: inst.beginning(), Occ: VnfLcmOpOcc{
 		ID: m.cfg.NewID(), OperationState: Starting, StateEnteredTime: now, StartTime: now,
 		VnfInstanceID: inst.Instance.ID, Operation: kind, OperationParams: params}}
 	if prepare != nil {

@@ -34,7 +34,7 @@ func (m *Manager) session(ctx context.Context, opened openPackages, inst *instan
 		},
 		planned: rec.Planned, instance: inst,
 		phase: phase, state: rec.Occ.OperationState, occurrence: rec.Occ.Operation, records: m.records, vims: m.vims,
-		intercept: m.cfg.Intercept, observe: m.cfg.Observe, diagnose: m.Diagnose, snapshots: keptSnapshots{m.cfg.Snapshots, m.cfg.SnapshotPolicy},
+		intercept: m.cfg.Intercept, observe: m.cfg.Observe, diagnose: m.Diagnose, snapshots: keptSnapshots{m.cfg.Snapshots, m.cfg.SnapshotPolicy}, sender: rec.Sender,
 	}
 	if err := op.decodeRequest(rec); err != nil {
 		return nil, err

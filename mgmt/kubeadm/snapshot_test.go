@@ -346,7 +346,9 @@ func TestSnapshotBefore(t *testing.T) {
 	if err := stopped.Fail(t.Context(), opID); err != nil {
 		t.Fatal(err)
 	}
-	if occ := stopped.upgrade(id, `{"kubernetes_version":"1.36.3","upgrade":{"pass_over":["snapshot"]}}`); !warned(occ) {
-		t.Errorf("the document of the upgrade has no warning: %v", occ.Warnings)
+	opID, err = stopped.Maintain(vnflcm.WithSender(t.Context(), "night-shift"), id, upgrading(t, `{"kubernetes_version":"1.36.3","upgrade":{"pass_over":["snapshot"]}}`))
+	occ, err := stopped.End(opID, err)
+	if err != nil || !warned(occ) || !slices.ContainsFunc(occ.Warnings, func(w string) bool { return strings.Contains(w, "by the request of night-shift: snapshot") }) {
+		t.Errorf("the document of the upgrade: %v, %v", occ.Warnings, err)
 	}
 }

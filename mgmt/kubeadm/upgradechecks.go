@@ -50,10 +50,18 @@ func (e *environment) refuse(ctx context.Context, check string, finding error) e
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case e.p.passesOver(check):
-		e.op.Warn(ctx, fmt.Sprintf("passed over by the request: %s: %v", check, finding))
+		e.op.Warn(ctx, fmt.Sprintf("passed over by the request%s: %s: %v", e.bySender(), check, finding))
 		return nil
 	}
 	return fmt.Errorf("kubeadm: the check %s: %w", check, finding)
+}
+
+// bySender names who has sent the request, if that is known.
+func (e *environment) bySender() string {
+	if e.op.Sender() == "" {
+		return ""
+	}
+	return " of " + e.op.Sender()
 }
 
 // runCheckPath compares the path of the upgrade with the versions in the cluster, which may have been upgraded by hand.

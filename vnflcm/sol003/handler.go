@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vnfkit/vnfkit/internal/bounded"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -281,6 +282,9 @@ func (h *handler) handle(served route) {
 	})
 }
 
+// maxSender is the length of the longest name that is stored with an operation.
+const maxSender = 512
+
 // maxQuery is the length of the longest query that is read.
 const maxQuery = 16 << 10
 
@@ -298,7 +302,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case r.URL.Path != path.Clean(r.URL.Path): // the mux would redirect
 			return errNoResource
 		}
-		h.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+		h.mux.ServeHTTP(w, r.WithContext(context.WithValue(vnflcm.WithSender(r.Context(), bounded.Text(who.Name, maxSender)), principalKey{}, who)))
 		return nil
 	})
 }
