@@ -113,7 +113,9 @@ func TestKubespray(t *testing.T) {
 	}
 	scale(vnflcm.ScaleIn, "worker_instance")
 	want(first, "scaling in")
-	l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{}))
+	withoutData, err := vnflcm.ParseParams([]byte(`{"restore": "none"}`)) // of kubeadm
+	must(t, err)
+	l.must(l.Heal(t.Context(), l.id, vnflcm.HealVnfRequest{AdditionalParams: withoutData}))
 	want(first, "healing the VNF")
 	l.must(l.Terminate(t.Context(), l.id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful}))
 	if err := run(t.Context(), l.data, "", []string{"vim", l.id}, nil, &bytes.Buffer{}); !errors.Is(err, vnflcm.ErrNotFound) {

@@ -48,7 +48,7 @@ func TestLifecycle(t *testing.T) {
 				t.Error("the killed machine was not replaced")
 			}
 
-			l.must(l.Heal(ctx, id, vnflcm.HealVnfRequest{}))
+			l.must(l.Heal(ctx, id, wholeHeal(t)))
 			l.want(count{c.masters, 2, 0})
 			l.checkFiles(true)
 

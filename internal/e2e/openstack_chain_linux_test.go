@@ -84,7 +84,7 @@ func TestClusterOnOpenStack(t *testing.T) {
 		t.Error("the healed worker is not the one that is older")
 	}
 	want(3, 1)
-	healed := l.must(l.Heal(ctx, l.id, vnflcm.HealVnfRequest{})) // the whole VNF: new servers for all
+	healed := l.must(l.Heal(ctx, l.id, wholeHeal(t))) // the whole VNF: new servers for all
 	want(3, 1)
 	for id, v := range now {
 		if len(healed) != len(now) || server(healed[id]) == server(v) || healed[id].VduID != v.VduID {

@@ -135,10 +135,11 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	if err == nil {
-		err = d.checkLoss(ctx, op, p)
+	err = errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkUpgrade(op), p.checkPackageChange(op), p.checkRestore(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkUpgrade(op), p.checkPackageChange(op), p.checkRestore(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	return d.checkLoss(ctx, op, p)
 }
 
 // addresses are the attributes with addresses that programs on the machines, or the driver through them, connect to.

@@ -47,10 +47,11 @@ func restoreParamOf(op *vnflcm.Operation) (p restoreParam) {
 // lookLimit bounds how long the machines may take to show their data before a request is accepted. A machine that does not answer is lost.
 const lookLimit = 20 * time.Second
 
-// checkLoss refuses a request that gives up the data of the cluster without saying so. It asks control-plane nodes.
+// checkLoss refuses a request that gives up the data of the cluster without saying so. It asks control-plane nodes, before the first machine is
+// replaced: in package hookrun each hook checks the request, also heal_end.
 func (d *Driver) checkLoss(ctx context.Context, op *vnflcm.Operation, p *parameters) error {
 	switch {
-	case op.Heal == nil:
+	case op.Heal == nil, op.Phase() == string(vnflcm.HealEnd):
 		return nil
 	case p.restores() && !op.WholeVNF() && !p.ConfirmLoss:
 		losses, err := d.Losses(ctx, op)

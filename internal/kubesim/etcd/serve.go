@@ -165,8 +165,8 @@ func (e *Cluster) header(clusterID string, self Member) string {
 
 // status is StatusResponse.
 func (e *Cluster) status(clusterID string, self Member, runs Running, revision int) []byte {
-	leader := e.Elect(runs)                                                                  // may raise the term
-	header := string(number([]byte(e.header(clusterID, self)), 3, uint64(max(0, revision)))) //nolint:gosec // not negative
+	leader := e.Elect(runs) // may raise the term
+	header := string(number([]byte(e.header(clusterID, self)), 3, uint64(max(0, revision))))
 	out := textField(textField(nil, 1, header), 2, self.Version)
 	out = number(number(out, 4, leader), 6, e.Term)
 	if leader == 0 {
