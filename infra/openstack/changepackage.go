@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/hot"
@@ -154,10 +155,26 @@ func (p *packageWork) complete(ctx context.Context) error {
 		}
 	}
 	if s.Status.Complete() && isDefinedBy(r, def, sizes) {
+		return p.noteCompleted(ctx, !p.isReturn)
+	}
+	if !p.isReturn {
+		if err := p.noteCompleted(ctx, true); err != nil {
+			return err
+		}
+	}
+	if _, err = p.apply(ctx, s, def); err != nil {
+		return err
+	}
+	return p.noteCompleted(ctx, !p.isReturn)
+}
+
+// noteCompleted stores whether the stack gets all of the target.
+func (p *packageWork) noteCompleted(ctx context.Context, is bool) error {
+	if p.sides.Completed == is {
 		return nil
 	}
-	_, err = p.apply(ctx, s, def)
-	return err
+	p.sides.Completed = is
+	return p.op.State().Put(ctx, sidesKey, p.sides)
 }
 
 // originNow returns the definition of the origin with the present numbers of members: a mixed VNF may have been scaled.
@@ -170,8 +187,7 @@ func (p *packageWork) originNow(ctx context.Context, s *heat.Stack) (def heat.De
 	if template, err = p.sides.Origin.parse(); err != nil {
 		return def, nil, err
 	}
-	def.Parameters = map[string]any{}
-	merge(def.Parameters, p.sides.Origin.Parameters)
+	def.Parameters = p.sides.originParameters()
 	for _, g := range template.Groups() {
 		switch n := t.sizeOf(g.Name); {
 		case n == g.Number:
@@ -195,7 +211,7 @@ func (p *packageWork) look(ctx context.Context) (*heat.Stack, running, error) {
 	return s, r, err
 }
 
-// runs reports whether a stack has the definition of a side. It ignores the sizes of groups, which scaling changes.
+// runs reports whether a stack has the definition of a side. It ignores the sizes of groups, which scaling changes, and hidden parameters.
 func (p *packageWork) runs(r running, template *hot.Template, side packageSide) bool {
 	if r.template.InTransition() || len(template.Differences(r.text.Template, r.text.Files)) > 0 {
 		return false
@@ -211,5 +227,6 @@ func (p *packageWork) runs(r running, template *hot.Template, side packageSide) 
 			put(wanted, g.Parameter, size)
 		}
 	}
+	maps.DeleteFunc(wanted, func(name string, _ any) bool { return r.stack.Parameters[name] == hidden })
 	return sameParameters(r.stack.Parameters, wanted)
 }

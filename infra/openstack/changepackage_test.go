@@ -28,11 +28,17 @@ var (
 // nextPackage is a second version of the sample package, with replacements in all files.
 func nextPackage(t *testing.T, oldnew ...string) string {
 	t.Helper()
+	return packageWith(t, nextVNFD, oldnew...)
+}
+
+// packageWith is the sample package with a VNFD id, and with replacements in all files.
+func packageWith(t *testing.T, vnfd string, oldnew ...string) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(samples)); err != nil {
 		t.Fatal(err)
 	}
-	replacer := strings.NewReplacer(append([]string{vnfdID, nextVNFD}, oldnew...)...)
+	replacer := strings.NewReplacer(append([]string{vnfdID, vnfd}, oldnew...)...)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)

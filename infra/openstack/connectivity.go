@@ -34,11 +34,11 @@ func (d *Driver) ChangeExtConn(ctx context.Context, op *vnflcm.Operation) error 
 	})
 }
 
-// sameParameters reports whether the parameters of a stack already have the wanted values.
+// sameParameters reports whether the parameters of a stack already have the wanted values. Heat does not show hidden ones: they may differ.
 func sameParameters(have map[string]string, want map[string]any) bool {
 	for name, value := range want {
 		text, isText := value.(string)
-		if isText && text == have[name] || have[name] == hidden {
+		if isText && text == have[name] && text != hidden {
 			continue
 		}
 		var a, b any

@@ -38,13 +38,16 @@ var packages = vnflcm.DirPackages(samples)
 type idle struct {
 	mu   sync.Mutex
 	told map[string]string // host keys by server
+	// failing is the error of change_current_package_end.
+	failing error
 }
 
 func (*idle) Validate(context.Context, *vnflcm.Operation) error { return nil }
 
 func (d *idle) Hooks() vnflcm.Hooks {
 	return vnflcm.Hooks{vnflcm.InstantiateEnd: d.note, vnflcm.TerminateStart: d.note, vnflcm.TerminateEnd: d.note, vnflcm.HealStart: d.note,
-		vnflcm.HealEnd: d.note, vnflcm.ScaleStart: d.note, vnflcm.ScaleEnd: d.note}
+		vnflcm.HealEnd: d.note, vnflcm.ScaleStart: d.note, vnflcm.ScaleEnd: d.note,
+		vnflcm.ChangePackageEnd: func(context.Context, *vnflcm.Operation) error { return d.failing }}
 }
 
 func (d *idle) note(_ context.Context, op *vnflcm.Operation) error {
@@ -629,7 +632,15 @@ func TestCrash(t *testing.T) {
 // lab uses the second process.
 func (l *lab) crash(begin func(*lab) (string, error), step string, point crashtest.Point) {
 	l.t.Helper()
-	doomed := crashtest.New(crashtest.Death{Point: point, Step: func(s vnflcm.StepInfo) bool { return s.Name == step },
+	if _, err := l.crashIn(begin, point, func(s vnflcm.StepInfo) bool { return s.Name == step }); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// crashIn does the same in the first step that matches, and returns the operation as the second process has left it.
+func (l *lab) crashIn(begin func(*lab) (string, error), point crashtest.Point, step func(vnflcm.StepInfo) bool) (*vnflcm.VnfLcmOpOcc, error) {
+	l.t.Helper()
+	doomed := crashtest.New(crashtest.Death{Point: point, Step: step,
 		Inside: l.dieInside, End: func() { l.dead.Store(true) }})
 	opID, err := doomed.Run(l.t.Context(), l.start(doomed.Attach), func(m *vnflcm.Manager) (string, error) {
 		l.Manager = m
@@ -641,9 +652,7 @@ func (l *lab) crash(begin func(*lab) (string, error), step string, point crashte
 	l.failing(nil)
 	l.dead.Store(false)
 	l.Manager = l.start(doomed.AttachNext)
-	if _, err := doomed.Resume(l.t.Context(), l.Manager, opID); err != nil {
-		l.t.Fatal(err)
-	}
+	return doomed.Resume(l.t.Context(), l.Manager, opID)
 }
 
 // dieInside kills the process during its first request that changes a resource. The request takes effect, but the process does not get

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -35,6 +36,28 @@ func (s *fakeStack) resource(name string) map[string]any {
 	return r
 }
 
+// declared is the declaration of a parameter.
+func (s *fakeStack) declared(name string) map[string]any {
+	template, _ := s.template.(map[string]any)
+	parameters, _ := template["parameters"].(map[string]any)
+	p, _ := parameters[name].(map[string]any)
+	return p
+}
+
+// values are the values of the parameters, or their defaults.
+func (s *fakeStack) values() map[string]any {
+	out := map[string]any{}
+	template, _ := s.template.(map[string]any)
+	parameters, _ := template["parameters"].(map[string]any)
+	for name := range parameters {
+		if value := s.declared(name)["default"]; value != nil {
+			out[name] = value
+		}
+	}
+	maps.Copy(out, s.params)
+	return out
+}
+
 // evaluate computes the functions in an expression of a template that the sample uses.
 func (s *fakeStack) evaluate(v any) any {
 	switch v := v.(type) {
@@ -42,9 +65,9 @@ func (s *fakeStack) evaluate(v any) any {
 		if path, of := v["get_param"]; of {
 			list, isList := path.([]any)
 			if !isList {
-				return s.params[path.(string)]
+				return s.values()[path.(string)]
 			}
-			value := s.params[list[0].(string)]
+			value := s.values()[list[0].(string)]
 			for _, key := range list[1:] {
 				m, _ := value.(map[string]any)
 				value = m[key.(string)]

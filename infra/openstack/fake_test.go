@@ -328,14 +328,14 @@ func (f *fake) look(s *fakeStack) any {
 		}
 	}
 	params := map[string]string{}
-	for name, value := range s.params {
+	for name, value := range s.values() {
 		if _, isText := value.(string); isText {
 			params[name] = value.(string)
 		} else {
 			text, _ := json.Marshal(value)
 			params[name] = string(text)
 		}
-		if declared, _ := s.template.(map[string]any)["parameters"].(map[string]any)[name].(map[string]any); declared["hidden"] == true {
+		if s.declared(name)["hidden"] == true {
 			params[name] = "******"
 		}
 	}

@@ -174,12 +174,29 @@ func (p *packageWork) updateStack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !s.Status.Complete() || !isDefinedBy(r, def, x.Sizes) {
+	wanted := def
+	if p.sides.Given { // the hidden ones too
+		wanted.Parameters = maps.Clone(def.Parameters)
+		maps.DeleteFunc(wanted.Parameters, func(name string, _ any) bool { return s.Parameters[name] == hidden })
+	}
+	if !s.Status.Complete() || !isDefinedBy(r, wanted, x.Sizes) {
 		if s, err = p.apply(ctx, s, def); err != nil {
 			return err
 		}
 	}
+	if err := p.noteGiven(ctx); err != nil {
+		return err
+	}
 	return p.readMembers(ctx, s, x.Evaluated)
+}
+
+// noteGiven stores that the stack has the parameters of the target.
+func (p *packageWork) noteGiven(ctx context.Context) error {
+	if p.sides.Given {
+		return nil
+	}
+	p.sides.Given = true
+	return p.op.State().Put(ctx, sidesKey, p.sides)
 }
 
 // isDefinedBy reports whether a stack has a definition.
@@ -222,7 +239,7 @@ func (p *packageWork) present(r running) (x hot.Transition, err error) {
 			x.Evaluated = append(x.Evaluated, name)
 		}
 	}
-	isComplete := p.runs(r, p.to, p.sides.Target)
+	isComplete := p.sides.Completed && p.runs(r, p.to, p.sides.Target)
 	all := hot.Transition{From: p.from, To: p.to, Taken: will, Kept: p.sides.keptParameters(p.from, p.to)}
 	next, err := all.Template()
 	if err != nil {

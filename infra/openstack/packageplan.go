@@ -77,7 +77,7 @@ func (c *comparison) open(ctx context.Context, r running) error {
 	if err != nil {
 		return err
 	}
-	def, err := c.defineTarget(ctx, from, c.change, images)
+	def, err := c.defineTarget(ctx, &from, c.change, images)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,10 @@ type packageSides struct {
 	// Origin is the definition that the stack had, Target the one that the change led to first.
 	Origin packageSide `json:"origin"`
 	Target packageSide `json:"target"`
+	// Given says that the stack has got the parameters of Target. Completed says that it has got, or was getting, all of Target: values of
+	// parameters that both have are then those of Target.
+	Given     bool `json:"given,omitempty"`
+	Completed bool `json:"completed,omitempty"`
 }
 
 // packageSide is the definition of a stack by one package.
@@ -34,6 +38,8 @@ type packageSide struct {
 	Parameters map[string]any    `json:"parameters"` // those whose values are known
 	// Members are the definitions of the members of AutoScalingGroups: of Origin by group and member, of Target by group.
 	Members map[string]json.RawMessage `json:"members,omitempty"`
+	// Hidden are, of Origin, the values of the hidden parameters that Target overwrites. Heat does not show them.
+	Hidden map[string]any `json:"hidden,omitempty"`
 }
 
 func (s packageSide) parse() (*hot.Template, error) { return hot.Parse(s.Template, s.Files) }
@@ -88,14 +94,16 @@ func (w *work) sides(ctx context.Context, r running, t tree) (*packageSides, err
 	}
 	sides := &packageSides{Operation: w.op.ID}
 	if stored.isContinued(w.op, r) {
-		sides.Origin, sides.Target = stored.Origin, stored.Target
+		sides.Origin, sides.Target, sides.Completed = stored.Origin, stored.Target, stored.Completed
 		if w.op.Package.VNFD().ID == sides.Origin.VNFD {
 			return sides, nil
 		}
 	} else if sides.Origin, err = w.originSide(ctx, r, t); err != nil {
 		return nil, err
+	} else if err := w.noteHostKeys(ctx, &sides.Origin, r.template, t); err != nil {
+		return nil, err
 	}
-	sides.Target, err = w.targetSide(ctx, sides.Origin, t)
+	sides.Target, err = w.targetSide(ctx, &sides.Origin, t)
 	return sides, err
 }
 
@@ -121,8 +129,20 @@ func (w *work) originSide(ctx context.Context, r running, t tree) (packageSide, 
 	return side, nil
 }
 
+// noteHostKeys adds the host keys of the stack to the hidden parameters of a side: the target has none of a VDU that it lacks.
+func (w *work) noteHostKeys(ctx context.Context, side *packageSide, template *hot.Template, t tree) error {
+	before := *w
+	op := *w.op
+	op.Flavour, op.Change = w.op.Former.Flavour, vnflcm.Change{}
+	before.op = &op
+	def := Definition{Template: template}
+	err := before.fillHostKeys(ctx, &def, t.servers())
+	side.Hidden = def.Parameters
+	return err
+}
+
 // targetSide describes the stack by op.Package.
-func (w *work) targetSide(ctx context.Context, origin packageSide, t tree) (packageSide, error) {
+func (w *work) targetSide(ctx context.Context, origin *packageSide, t tree) (packageSide, error) {
 	side := packageSide{VNFD: w.op.Package.VNFD().ID}
 	images, err := uploadedImages(ctx, w.op)
 	if err != nil {
@@ -143,8 +163,9 @@ func (w *work) targetSide(ctx context.Context, origin packageSide, t tree) (pack
 	return side, nil
 }
 
-// defineTarget computes the definition that op.Package gives the stack. images are those that are uploaded.
-func (w *work) defineTarget(ctx context.Context, origin packageSide, planned vnflcm.Change, images map[string]string) (Definition, error) {
+// defineTarget computes the definition that op.Package gives the stack, and notes in origin what it overwrites. images are those that are
+// uploaded.
+func (w *work) defineTarget(ctx context.Context, origin *packageSide, planned vnflcm.Change, images map[string]string) (Definition, error) {
 	op := *w.op
 	op.Change = planned
 	template, err := hot.Load(op.Package, op.Flavour.ID)
@@ -162,6 +183,9 @@ func (w *work) defineTarget(ctx context.Context, origin packageSide, planned vnf
 		return def, err
 	}
 	was, err := origin.parse()
+	if err == nil {
+		err = w.keepParameters(&def, origin, was)
+	}
 	if err == nil {
 		def.Template.DistinctConfigs(def.Parameters, was, origin.Parameters)
 		def.Template.DistinctFiles(origin.Files)
@@ -197,6 +221,17 @@ func (s *packageSides) keptParameters(from, to *hot.Template) (out []string) {
 	return out
 }
 
+// originParameters returns the values of the origin's parameters. Hidden ones are among them only if the target has overwritten them: else the
+// stack has them.
+func (s *packageSides) originParameters() map[string]any {
+	out := map[string]any{}
+	merge(out, s.Origin.Parameters)
+	if s.Completed {
+		maps.Copy(out, s.Origin.Hidden)
+	}
+	return out
+}
+
 // transition returns the definition with some resources of the target.
 func (s *packageSides) transition(x hot.Transition) (def heat.Definition, err error) {
 	if x.From, err = s.Origin.parse(); err != nil {
@@ -210,7 +245,7 @@ func (s *packageSides) transition(x hot.Transition) (def heat.Definition, err er
 	if err != nil {
 		return def, err
 	}
-	def = heat.Definition{Template: template.Text(), Files: template.Files(), Parameters: maps.Clone(s.Origin.Parameters)}
+	def = heat.Definition{Template: template.Text(), Files: template.Files(), Parameters: s.originParameters()}
 	for name, value := range s.Target.Parameters {
 		if !slices.Contains(x.Kept, name) {
 			def.Parameters[name+hot.NextSuffix] = value

@@ -100,6 +100,12 @@ func (t *Template) Parameters() []Parameter {
 	return out
 }
 
+// Default returns the default of a parameter of the base HOT, scalars as texts.
+func (t *Template) Default(parameter string) (value any, declared bool) {
+	n := get(at(t.root, "parameters", parameter), "default")
+	return plain(n), n != nil
+}
+
 // Resource is a resource of the base HOT.
 type Resource struct {
 	Name, Type string
