@@ -138,6 +138,32 @@ func (f *fake) roll(s *fakeStack, before map[string]any) {
 	}
 }
 
+// makeIndividuals makes the servers of a VDU as the template defines them, one by one.
+func (f *fake) makeIndividuals(s *fakeStack, vdu, group string) {
+	template, _ := s.template.(map[string]any)
+	resources, _ := template["resources"].(map[string]any)
+	s.groups[group] = slices.DeleteFunc(s.groups[group], func(m *member) bool { return resources[m.name] == nil })
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		if !strings.HasPrefix(name, vdu+"-") {
+			continue
+		}
+		def := s.evaluate(resources[name])
+		i := slices.IndexFunc(s.groups[group], func(m *member) bool { return m.name == name })
+		if i < 0 {
+			f.serial++
+			i, s.groups[group] = len(s.groups[group]), append(s.groups[group], &member{name: name, stack: f.id(), server: f.id(), port: f.id(), volume: f.id(), def: def,
+				address: fmt.Sprintf("10.3.%d.%d", f.serial/250, f.serial%250+1), created: time.Unix(int64(f.serial), 0), floating: vdu == "workerNode"})
+		}
+		m := s.groups[group][i]
+		if !reflect.DeepEqual(m.def, def) {
+			f.change(m, def)
+		}
+		if m.sick || m.unhealthy {
+			m.server, m.sick, m.unhealthy = f.id(), false, false
+		}
+	}
+}
+
 // change gives a member another definition.
 func (f *fake) change(m *member, def any) {
 	was, now := propertiesOf(m.def), propertiesOf(def)

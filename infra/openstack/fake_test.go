@@ -371,6 +371,10 @@ func (f *fake) events(s *fakeStack, r *http.Request) []map[string]any {
 func (f *fake) resize(s *fakeStack) {
 	for _, names := range [][2]string{{"masterNode", "master_instance"}, {"workerNode", "worker_instance"}} {
 		vdu, group := names[0], names[1]
+		if s.resource(group) == nil {
+			f.makeIndividuals(s, vdu, group)
+			continue
+		}
 		want := f.capacity(s, group)
 		members := s.groups[group]
 		slices.SortStableFunc(members, func(a, b *member) int {
@@ -415,12 +419,14 @@ func (f *fake) resources(s *fakeStack) []any {
 	}
 	for vdu, names := range map[string][2]string{"masterNode": {"master_instance", "masterNode_CP1"}, "workerNode": {"worker_instance", "workerNode_CP2"}} {
 		group := names[0]
-		if !f.loose {
+		if !f.loose && s.resource(group) != nil {
 			add(group, "OS::Heat::AutoScalingGroup", group+s.ID, "CREATE_COMPLETE", s.Name, s.ID, group+"-"+s.Name+"/"+group+s.ID, time.Time{})
 		}
 		for i, m := range s.groups[group] {
 			nested := "nested-" + m.name
-			if f.loose {
+			if s.resource(group) == nil {
+				add(m.name, "member.yaml", m.stack, status(m.unhealthy), s.Name, s.ID, nested+"/"+m.stack, m.created)
+			} else if f.loose {
 				add(fmt.Sprint(vdu, "-", i), "member.yaml", m.stack, status(m.unhealthy), s.Name, s.ID, nested+"/"+m.stack, m.created)
 			} else {
 				add(m.name, "member.yaml", m.stack, status(m.unhealthy), group+"-"+s.Name, group+s.ID, nested+"/"+m.stack, m.created)
