@@ -125,7 +125,8 @@ func TestNotificationsOfPackageChange(t *testing.T) {
 	})
 	uri := x.running("v2")
 	x.begin(uri+"/scale", `{"type":"SCALE_OUT","aspectId":"workers"}`, vnflcm.Completed)
-	one, two := newSubscriber(t, nil), newSubscriber(t, nil)
+	one, two, next := newSubscriber(t, nil), newSubscriber(t, nil), newSubscriber(t, nil)
+	x.subscribe("v2", `{"filter":{"vnfInstanceSubscriptionFilter":{"vnfdIds":["`+newVNFD+`"]}},"callbackUri":"`+next.URL+`"}`)
 	for kind, s := range map[string]*subscriber{"v1 MODIFY_INFO": one, "v2 CHANGE_VNFPKG": two} {
 		api, operation, _ := strings.Cut(kind, " ")
 		x.subscribe(api, `{"filter":{"vnfInstanceSubscriptionFilter":{"vnfdIds":["`+toyVNFD+`"]},"operationTypes":["`+operation+`"]},"callbackUri":"`+s.URL+`"}`)
@@ -144,6 +145,10 @@ func TestNotificationsOfPackageChange(t *testing.T) {
 		if diff := cmp.Diff(want, s.told(t, len(want))); diff != "" {
 			t.Error(diff)
 		}
+	}
+	x.begin(uri+"/scale", `{"type":"SCALE_IN","aspectId":"workers"}`, vnflcm.Completed)
+	if diff := cmp.Diff([]string{"CHANGE_VNFPKG COMPLETED", "SCALE STARTING", "SCALE PROCESSING", "SCALE COMPLETED"}, next.told(t, 4)); diff != "" {
+		t.Errorf("to a subscriber to the new VNFD:\n%s", diff)
 	}
 	info := done["modificationsTriggeredByVnfPkgChange"]
 	last := len(states) - 1

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -43,7 +44,7 @@ func (s *subscription) matches(c vnflcm.ChangeEntry, kind sol003.NotificationTyp
 	if f == nil {
 		return true
 	}
-	if !allows(f.NotificationTypes, kind) || f.Instances != nil && !matchesInstance(*f.Instances, c.VNF) {
+	if !allows(f.NotificationTypes, kind) || f.Instances != nil && !matchesInstance(*f.Instances, c.VNF) && !matchesInstance(*f.Instances, identityAfter(c)) {
 		return false
 	}
 	return c.Operation == nil || allows(f.OperationTypes, s.kindOf(c.Operation)) && allows(f.OperationStates, c.Operation.OperationState)
@@ -72,6 +73,19 @@ func (s *subscription) matchesPackage(c vnflcm.ChangeEntry, kind sol003.Notifica
 // allows reports whether a list of a filter has a value, or is absent.
 func allows[T comparable](list []T, value T) bool {
 	return len(list) == 0 || slices.Contains(list, value)
+}
+
+// identityAfter returns the attributes of the VNF after a change of its package that has completed: subscribers to its new VNFD learn that
+// the VNF has it.
+func identityAfter(c vnflcm.ChangeEntry) vnflcm.VNFIdentity {
+	v := c.VNF
+	if c.Operation == nil || c.Operation.ModificationsTriggeredByVnfPkgChange == nil {
+		return v
+	}
+	now := c.Operation.ModificationsTriggeredByVnfPkgChange
+	v.VnfdID, v.VnfProvider, v.VnfProductName = cmp.Or(now.VnfdID, v.VnfdID), cmp.Or(now.VnfProvider, v.VnfProvider), cmp.Or(now.VnfProductName, v.VnfProductName)
+	v.VnfSoftwareVersion, v.VnfdVersion = cmp.Or(now.VnfSoftwareVersion, v.VnfSoftwareVersion), cmp.Or(now.VnfdVersion, v.VnfdVersion)
+	return v
 }
 
 func matchesInstance(f sol003.InstanceFilter, v vnflcm.VNFIdentity) bool {
