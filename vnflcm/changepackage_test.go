@@ -311,6 +311,40 @@ func TestMappedComponents(t *testing.T) {
 	}
 }
 
+// TestLinksOfChangedPackage changes to a package with another name for one connection point, and without another one.
+func TestLinksOfChangedPackage(t *testing.T) {
+	t.Parallel()
+	renamed := "    - up: {type: tosca.policies.nfv.VnfPackageChange, properties: {selector: {source_descriptor_id: " + toyVNFD + ", destination_descriptor_id: " + newVNFD +
+		", source_flavour_id: plain}, modification_qualifier: up, destination_flavour_id: plain, component_mappings: [{component_type: cp, source_id: master_cp, destination_id: main_cp}]}}\n" + levelPolicy
+	change := []string{"    master_cp:\n", "    main_cp:\n", "[master_cp,", "[main_cp,", "    worker_cp:\n", "    node_cp:\n", "[worker_cp,", "[node_cp,", levelPolicy, renamed}
+	for name, fail := range map[string]string{"completed": "", "rolled back": "change_current_package_end/configure/"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newToys(t, func(cfg *vnflcm.Config) { cfg.Packages = twoPackages(toyFS("cluster", "plain"), newToyFS(change...)) })
+			id := x.connected()
+			end, want := vnflcm.Completed, []string{"main_cp"}
+			if fail != "" {
+				x.world.failAt(fail, errCut)
+				end, want = vnflcm.FailedTemp, []string{"master_cp", "worker_cp"}
+			}
+			opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, "{}"))
+			x.wait(opID, err, end)
+			if fail != "" {
+				x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
+			}
+			var got []string
+			for _, l := range x.get(id).InstantiatedVnfInfo.ExtVirtualLinkInfo {
+				for _, cp := range l.CurrentVnfExtCpData {
+					got = append(got, cp.CpdID)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // TestPackageReturnsByRunPhase rolls back by itself where an engine runs the phases: a phase that has failed is not repeated.
 func TestPackageReturnsByRunPhase(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,7 @@ func (rec *operationRecord) links(inst *instanceRecord) ([]ExtVirtualLinkData, [
 			return ext, managed
 		}
 		if request, err := rec.packageRequest(); err == nil {
+			ext = rec.Package.To.carryLinks(ext)
 			given, managed = request.ExtVirtualLinks, replacedLinks(managed, request.ExtManagedVirtualLinks)
 		}
 		if g := rec.Grant; g != nil {

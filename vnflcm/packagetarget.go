@@ -21,6 +21,7 @@ type packageTarget struct {
 	ScaleInfo  []ScaleInfo                `json:"scaleInfo,omitempty"` // targetScaleLevelInfo
 	Levels     map[string]int             `json:"levels,omitempty"`
 	Components successors                 `json:"components,omitempty"`
+	LostCPs    []string                   `json:"lostCps,omitempty"`   // connection points of the former flavour without a successor
 	Operation  string                     `json:"operation,omitempty"` // that the policy calls
 	Request    ChangeCurrentVnfPkgRequest `json:"request"`
 	Earlier    []Params                   `json:"earlier,omitempty"` // additionalParams of earlier changes to the package, which were given up
@@ -97,7 +98,38 @@ func (t *packageTarget) findTarget(inst *instanceRecord, own, next *tosca.VNFD) 
 	if err != nil {
 		return vnfdFault(t.VnfdID, "%v", err)
 	}
+	if former, err := own.Flavour(inst.Initial.FlavourID); err == nil {
+		t.findLostCPs(inst, former, flavour)
+	}
 	return t.findLevels(inst, flavour)
+}
+
+// findLostCPs finds the connection points of external links that only the former flavour has.
+func (t *packageTarget) findLostCPs(inst *instanceRecord, former, flavour *tosca.Flavour) {
+	for _, link := range inst.Links {
+		for _, cp := range link.ExtCps {
+			if hasCP(former, cp.CpdID) && !hasCP(flavour, t.Components.of(tosca.MappedCP, cp.CpdID)) {
+				t.LostCPs = append(t.LostCPs, cp.CpdID)
+			}
+		}
+	}
+}
+
+// carryLinks returns external links with the connection points that the VNF has after the change.
+func (t *packageTarget) carryLinks(links []ExtVirtualLinkData) (out []ExtVirtualLinkData) {
+	for _, link := range links {
+		var stay []VnfExtCpData
+		for _, cp := range link.ExtCps {
+			if !slices.Contains(t.LostCPs, cp.CpdID) {
+				cp.CpdID = t.Components.of(tosca.MappedCP, cp.CpdID)
+				stay = append(stay, cp)
+			}
+		}
+		if link.ExtCps = stay; len(stay) > 0 {
+			out = append(out, link)
+		}
+	}
+	return out
 }
 
 // vnfdFault is a fault of the package that a request names.
