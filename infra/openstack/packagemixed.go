@@ -3,6 +3,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/infra/openstack/hot"
@@ -72,4 +73,27 @@ func (w *work) keepNames(ctx context.Context, s *heat.Stack, t *hot.Template) er
 // isMixed reports whether some VNFCs run by another package than op.Package.
 func isMixed(op *vnflcm.Operation) bool {
 	return op.Former == nil && slices.ContainsFunc(op.VNFCs, func(v vnflcm.VNFC) bool { return op.VersionOf(v).Package != op.Package })
+}
+
+// checkChanged refuses to continue a change with other values for VNFCs that have changed already: no batch has them.
+func (c *comparison) checkChanged(former, now packageSide) error {
+	if keys, filled := former.Parameters[hot.HostKeys]; filled { // filled later
+		now.Parameters = maps.Clone(now.Parameters)
+		now.Parameters[hot.HostKeys] = keys
+	}
+	changed := comparison{work: c.work, tree: c.tree}
+	if err := changed.compare(former, now); err != nil {
+		return err
+	}
+	for _, v := range c.op.VNFCs {
+		path := changed.pathOf(v)
+		if c.op.VersionOf(v).Package != c.op.Package || path == nil {
+			continue
+		}
+		if unit, _ := changed.unit(v, path); len(unit.Details) > 0 {
+			c.faults = append(c.faults, &vnflcm.ParamError{Path: "additionalParams", Reason: fmt.Sprintf(
+				"the VNFC %s runs by the new package already, and would change again (%s): give the values of the change that has failed, or change back first", v.Label(), unit.Details[0].Name)})
+		}
+	}
+	return nil
 }

@@ -65,7 +65,8 @@ func (c *comparison) open(ctx context.Context, r running) error {
 	}
 	c.change = c.numbers()
 	var from, to packageSide
-	if stored.isContinued(c.op, r) {
+	isContinued := stored.isContinued(c.op, r)
+	if isContinued {
 		from, to = stored.Origin, stored.Target
 		if c.op.Package.VNFD().ID == from.VNFD {
 			return c.compare(to, from)
@@ -82,6 +83,11 @@ func (c *comparison) open(ctx context.Context, r running) error {
 		return err
 	}
 	to.Template, to.Files, to.Parameters = def.Template.Text(), def.Template.Files(), def.Parameters
+	if isContinued && !c.op.GrantPending { // a grant may give values that the stack has
+		if err := c.checkChanged(stored.Target, to); err != nil {
+			return err
+		}
+	}
 	return c.compare(from, to)
 }
 

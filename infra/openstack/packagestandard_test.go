@@ -127,3 +127,25 @@ func TestNumbersOfIndividuals(t *testing.T) {
 		t.Errorf("%v\n%v", more, fewer)
 	}
 }
+
+// TestOtherValuesForMixedVNF continues a change that was given up with other values for the VNFC that has changed.
+func TestOtherValuesForMixedVNF(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]*lab{"separate resources": newStandardLab(t, slices.Concat(nextImage, nextFlavor)...), "groups": newChangeLab(t, slices.Concat(nextImage, nextFlavor)...)} {
+		t.Run(name, func(t *testing.T) {
+			opID, err := l.changePackage(nextVNFD, `{"pause_after": 1}`)
+			l.ends(opID, err, vnflcm.FailedTemp)
+			if err := l.Fail(t.Context(), opID); err != nil {
+				t.Fatal(err)
+			}
+			params := fmt.Sprintf(`{"nfv": {"VDU": {"masterNode%s": {"computeFlavourId": "m1.huge"}}}}`, map[string]string{"separate resources": "-0"}[name])
+			if _, err := l.changePackage(nextVNFD, params); err == nil || !strings.Contains(err.Error(), "would change again (flavour)") {
+				t.Errorf("error %v", err)
+			}
+			l.must(l.changePackage(nextVNFD, "{}"))
+			if diff := cmp.Diff([2]int{0, 3}, l.packages()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
