@@ -105,6 +105,8 @@ type Rollback struct {
 	Revision    int // default: the previous revision
 	Description string
 	Stale       time.Duration
+	// PostRender may change the manifest of Revision, also in Helm's record, before it is applied. Hooks stay.
+	PostRender func(ctx context.Context, manifest []byte) ([]byte, error)
 }
 
 // Uninstall is a request to remove a release.
@@ -118,6 +120,8 @@ type Uninstall struct {
 	// KeepVolumes leaves the PersistentVolumes of the release on the cluster in the same way. Kubernetes deletes a volume only after
 	// the claim that it is bound to: waiting for the deletion fails if that claim stays.
 	KeepVolumes bool
+	// Keep names more objects of the release that stay on the cluster. An object of a namespace is named with that namespace.
+	Keep        []Object
 	Description string
 }
 

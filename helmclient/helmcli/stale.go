@@ -11,7 +11,6 @@ import (
 	"io"
 
 	"github.com/vnfkit/vnfkit/helmclient"
-	"github.com/vnfkit/vnfkit/helmclient/internal/claims"
 	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
@@ -61,22 +60,28 @@ func described(state helmclient.State, description string) recordChange {
 	}
 }
 
-// keep gives objects in the stored manifest of a release the annotation that keeps them, if the release exists.
-func (c *Client) keep(ctx context.Context, n helmclient.Name, what claims.Keep) error {
+// previous is the revision before the newest one, for changeManifest.
+const previous = -1
+
+// changeManifest changes the stored manifest of a revision, 0 for the newest one, if the revision exists.
+func (c *Client) changeManifest(ctx context.Context, n helmclient.Name, revision int, change func(context.Context, []byte) ([]byte, error)) error {
 	return c.try(ctx, func(m *machine) error {
-		r, err := m.release(ctx, n, 0)
+		r, err := m.release(ctx, n, max(revision, 0))
+		if err == nil && revision == previous {
+			r, err = m.release(ctx, n, max(r.Revision-1, 1))
+		}
 		if errors.Is(err, helmclient.ErrNotFound) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		manifest, changed, err := what.In(r.Manifest)
-		if err != nil || !changed {
+		changed, err := change(ctx, []byte(r.Manifest))
+		if err != nil || string(changed) == r.Manifest {
 			return err
 		}
 		return c.changeRecord(ctx, m, r, func(release, _ map[string]any) error {
-			release["manifest"] = manifest
+			release["manifest"] = string(changed)
 			return nil
 		})
 	})

@@ -2,6 +2,7 @@ package helmcli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -93,6 +94,11 @@ func (c *Client) Rollback(ctx context.Context, r helmclient.Rollback) (*helmclie
 	if r.Revision > 0 {
 		o.positional = []string{strconv.Itoa(r.Revision)}
 	}
+	if r.PostRender != nil {
+		if err := c.changeManifest(ctx, o.name, cmp.Or(r.Revision, previous), r.PostRender); err != nil {
+			return nil, err
+		}
+	}
 	return c.operate(ctx, o)
 }
 
@@ -106,8 +112,13 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if o.name, err = c.name(r.Name); err != nil {
 		return err
 	}
-	if r.KeepClaims || r.KeepVolumes {
-		if err := c.keep(ctx, o.name, claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes}); err != nil {
+	if r.KeepClaims || r.KeepVolumes || len(r.Keep) > 0 {
+		kept := claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes, Objects: r.Keep, Namespace: o.name.Namespace}
+		err := c.changeManifest(ctx, o.name, 0, func(_ context.Context, manifest []byte) ([]byte, error) {
+			out, _, err := kept.In(string(manifest))
+			return []byte(out), err
+		})
+		if err != nil {
 			return err
 		}
 	}

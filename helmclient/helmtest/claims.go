@@ -48,6 +48,14 @@ func testKeptClaims(t *testing.T, s *suite) {
 		}
 	}
 	s.install(t, r)
+	named := []helmclient.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: n.Namespace, Name: "claims-config"}}
+	if err := s.Client.Uninstall(s.ctx, helmclient.Uninstall{Name: n, Keep: named}); err != nil {
+		t.Fatal(err)
+	}
+	if s.get(t, configMaps, "claims-config") == nil {
+		t.Error("the named object is deleted")
+	}
+	s.install(t, r)
 	if err := s.Client.Uninstall(s.ctx, helmclient.Uninstall{Name: n}); err != nil {
 		t.Fatal(err)
 	}

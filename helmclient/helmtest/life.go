@@ -1,6 +1,7 @@
 package helmtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,21 @@ func testUpgrade(t *testing.T, s *suite) {
 	if _, err := s.Client.Upgrade(s.ctx, helmclient.Upgrade{Install: request("d"), MaxHistory: 2}); err != nil {
 		t.Fatal(err)
 	}
-	s.hasHistory(t, n, helmclient.Superseded, helmclient.Deployed)
+	list := s.hasHistory(t, n, helmclient.Superseded, helmclient.Deployed)
+	for i, from := range []string{"c", "d"} {
+		changed := func(_ context.Context, manifest []byte) ([]byte, error) {
+			return bytes.ReplaceAll(manifest, []byte(fmt.Sprintf("text: %q", from)), []byte(fmt.Sprintf("text: %q", "not "+from))), nil
+		}
+		if _, err := s.Client.Rollback(s.ctx, helmclient.Rollback{Name: n, Revision: list[i].Revision, PostRender: changed}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.data(t, "web-config", "text"); got != "not "+from {
+			t.Errorf("changed rollback: %s, want not %s", got, from)
+		}
+	}
+	refuse := errors.New("refused")
+	_, err = s.Client.Rollback(s.ctx, helmclient.Rollback{Name: n, PostRender: func(context.Context, []byte) ([]byte, error) { return nil, refuse }})
+	is(t, "refused rollback", err, refuse)
 }
 
 // hasHistory checks the states of all revisions that are kept.

@@ -1,10 +1,11 @@
-// Package claims keeps the PersistentVolumeClaims and PersistentVolumes of a release when Helm uninstalls it. Helm decides by the manifest that it
+// Package claims keeps the PersistentVolumeClaims, PersistentVolumes and named objects of a release when Helm uninstalls it. Helm decides by the manifest that it
 // has stored, not by the objects on the cluster.
 package claims
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/vnfkit/vnfkit/helmclient"
 )
 
 // Policy is the annotation of objects that Helm does not delete when its value is "keep".
@@ -30,12 +33,15 @@ type document struct {
 type Keep struct {
 	Claims  bool // PersistentVolumeClaims, and the namespaces that contain them
 	Volumes bool // PersistentVolumes
+	// Objects are kept, whatever their kind is. Namespace is that of objects whose manifest names no namespace.
+	Objects   []helmclient.Object
+	Namespace string
 }
 
 // In returns the manifest of a release with the annotation that keeps objects at all objects of these kinds. The text of other
 // objects stays.
 func (k Keep) In(manifest string) (out string, changed bool, err error) {
-	if !k.Claims && !k.Volumes {
+	if !k.Claims && !k.Volumes && len(k.Objects) == 0 {
 		return manifest, false, nil
 	}
 	documents, err := split(manifest)
@@ -78,7 +84,7 @@ func isCore(o *unstructured.Unstructured, kind string) bool {
 func (k Keep) keep(o *unstructured.Unstructured, namespaces []string) bool {
 	annotations := o.GetAnnotations()
 	contains := isCore(o, "Namespace") && slices.Contains(namespaces, o.GetName())
-	kept := k.Claims && (isClaim(o) || contains) || k.Volumes && isCore(o, "PersistentVolume")
+	kept := k.Claims && (isClaim(o) || contains) || k.Volumes && isCore(o, "PersistentVolume") || k.names(o)
 	if !kept || annotations[Policy] == "keep" {
 		return false
 	}
@@ -88,6 +94,14 @@ func (k Keep) keep(o *unstructured.Unstructured, namespaces []string) bool {
 	annotations[Policy] = "keep"
 	o.SetAnnotations(annotations)
 	return true
+}
+
+// names reports whether an object is among k.Objects.
+func (k Keep) names(o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(k.Objects, func(r helmclient.Object) bool {
+		return r.APIVersion == o.GetAPIVersion() && r.Kind == o.GetKind() && r.Name == o.GetName() &&
+			(r.Namespace == "" || r.Namespace == cmp.Or(o.GetNamespace(), k.Namespace))
+	})
 }
 
 func split(manifest string) (all []document, err error) {

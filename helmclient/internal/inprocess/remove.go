@@ -34,12 +34,27 @@ func (c *Client) Rollback(ctx context.Context, r helmclient.Rollback) (*helmclie
 		if err != nil {
 			return nil, fmt.Errorf("revision %d: %w", r.Revision, k.explain(err, nil))
 		}
+		if err := k.postRender(r, to); err != nil {
+			return nil, err
+		}
 		return k.rollback(r, to)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return out.told(), nil
+}
+
+// postRender changes the stored manifest of the revision, which Helm applies.
+func (k *Call) postRender(r helmclient.Rollback, to *Record) error {
+	if r.PostRender == nil {
+		return nil
+	}
+	changed, err := r.PostRender(k.ctx, []byte(to.Manifest))
+	if err != nil || string(changed) == to.Manifest {
+		return err
+	}
+	return k.explain(k.helm.SetManifest(to, string(changed)), nil)
 }
 
 func (k *Call) rollback(r helmclient.Rollback, to *Record) (*Record, error) {
@@ -71,7 +86,7 @@ func (c *Client) Uninstall(ctx context.Context, r helmclient.Uninstall) error {
 	if last == nil || last.State == helmclient.Uninstalled && r.KeepHistory {
 		return fmt.Errorf("%w: %s", helmclient.ErrNotFound, k.Name)
 	}
-	if err := k.keep(last, claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes}); err != nil {
+	if err := k.keep(last, claims.Keep{Claims: r.KeepClaims, Volumes: r.KeepVolumes, Objects: r.Keep, Namespace: k.Name.Namespace}); err != nil {
 		return k.explain(err, nil)
 	}
 	return k.explain(Recovered(func() error { return k.helm.Uninstall(r) }), nil)
