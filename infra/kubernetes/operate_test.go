@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -96,6 +97,9 @@ func TestOperate(t *testing.T) {
 			}
 			if found, err := l.Diagnose(t.Context(), l.id); len(found) > 0 || err != nil {
 				t.Errorf("%+v %v", found, err)
+			}
+			if _, err := l.change(`{}`); !errors.Is(err, vnflcm.ErrState) {
+				t.Errorf("a change of the package of a stopped VNF: %v", err)
 			}
 			l.operate(startAgain)
 			if diff := cmp.Diff(before, l.numbers("shop")); diff != "" {
