@@ -117,6 +117,11 @@ func (p *packagePlan) compareRelease(ctx context.Context, r release) error {
 	}
 	p.Units = append(p.Units, unit)
 	p.noteIrreversible("release "+r.name, out.Hooks, event, had, after)
+	if unit.Change == vnflcm.VnfcAdded {
+		if err := p.noteDefinitions(ctx, r, u.Chart); err != nil {
+			return err
+		}
+	}
 	return p.noteLosses(ctx, without(had.Refs, after.Refs))
 }
 

@@ -294,11 +294,8 @@ func (w *work) packageValues(ctx context.Context, r, from release, revision int)
 	if err != nil {
 		return v, err
 	}
-	c := valueChange{removes: w.design.byMCIOPs || w.design.version2}
+	c := valueChange{removes: (w.design.byMCIOPs || w.design.version2) && !w.reusesValues()}
 	v.after = c.apply(v.before, was, given)
-	if w.reusesValues() {
-		v.after = c.apply(nil, was, given)
-	}
 	return v, nil
 }
 

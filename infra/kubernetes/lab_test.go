@@ -278,8 +278,9 @@ var resources = map[string]schema.GroupVersionResource{
 	"services": {Version: "v1", Resource: "services"}, "persistentvolumeclaims": {Version: "v1", Resource: "persistentvolumeclaims"},
 	"horizontalpodautoscalers": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 	"storageclasses":           {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "namespaces": {Version: "v1", Resource: "namespaces"},
-	"persistentvolumes": {Version: "v1", Resource: "persistentvolumes"},
-	"resourcequotas":    {Version: "v1", Resource: "resourcequotas"}, "replicasets": {Group: "apps", Version: "v1", Resource: "replicasets"},
+	"persistentvolumes":         {Version: "v1", Resource: "persistentvolumes"},
+	"customresourcedefinitions": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	"resourcequotas":            {Version: "v1", Resource: "resourcequotas"}, "replicasets": {Group: "apps", Version: "v1", Resource: "replicasets"},
 	"jobs": {Group: "batch", Version: "v1", Resource: "jobs"}, "cronjobs": {Group: "batch", Version: "v1", Resource: "cronjobs"},
 }
 
