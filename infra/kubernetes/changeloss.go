@@ -9,13 +9,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/infra/kubernetes/internal/objects"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
 // loss is data that ends with an object.
 type loss struct {
-	of objects.Ref
+	of  objects.Ref
+	set *objects.Object // of a claim: the StatefulSet with which Kubernetes deletes it
 	vnflcm.DataLoss
 }
 
@@ -26,7 +28,7 @@ func pruneName(r objects.Ref) string {
 
 func lossOf(r objects.Ref, with ...string) loss {
 	r.UID = ""
-	return loss{r, vnflcm.DataLoss{Resource: r.String(), With: with, Consent: vnflcm.AllowPrune, Name: pruneName(r)}}
+	return loss{of: r, DataLoss: vnflcm.DataLoss{Resource: r.String(), With: with, Consent: vnflcm.AllowPrune, Name: pruneName(r)}}
 }
 
 // losses returns the data that ends when objects are deleted: claims and volumes, definitions and namespaces with what they hold, and objects
@@ -71,7 +73,9 @@ func (w *work) claimsThatEnd(ctx context.Context, set *objects.Object) (out []lo
 	}
 	claims, err := w.claimsOf(ctx, set)
 	for _, r := range claims {
-		out = append(out, lossOf(r))
+		l := lossOf(r)
+		l.set = set
+		out = append(out, l)
 	}
 	return out, err
 }
@@ -122,25 +126,35 @@ func (w *work) prune(ctx context.Context, gone []objects.Ref, release string) er
 	return w.deleteByUID(ctx, refs)
 }
 
-// keepData has Helm leave objects with data on the cluster that only the software has from which the VNF returns.
-func (w *work) keepData(ctx context.Context, refs []objects.Ref) error {
+// keepData returns the objects with data among refs, which only the software has from which the VNF returns. They stay on the cluster: an
+// upgrade by Helm leaves them because of their annotation, and Kubernetes leaves claims when it deletes their StatefulSet.
+func (w *work) keepData(ctx context.Context, refs []objects.Ref) (kept []helmclient.Object, err error) {
 	list, err := w.losses(ctx, refs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var texts []string
 	for _, l := range list {
 		if err := w.objects.Keep(ctx, l.of); err != nil {
-			return err
+			return nil, err
 		}
 		texts = append(texts, l.of.String())
-		w.op.Warn(ctx, stays(l.of))
+		kept = append(kept, helmclient.Object{APIVersion: l.of.APIVersion, Kind: l.of.Kind, Namespace: l.of.Namespace, Name: l.of.Name})
 	}
-	return w.leave(ctx, texts)
+	return kept, errors.Join(w.keepClaims(ctx, list), w.leave(ctx, texts))
 }
 
-func stays(r objects.Ref) string {
-	return r.String() + " stays: only the package that the VNF returns from has it"
+// keepClaims has Kubernetes leave claims when it deletes their StatefulSets, and warns of all data that stays.
+func (w *work) keepClaims(ctx context.Context, list []loss) error {
+	for _, l := range list {
+		if l.set != nil {
+			if err := w.objects.KeepClaim(ctx, l.set, l.of); err != nil {
+				return err
+			}
+		}
+		w.op.Warn(ctx, l.of.String()+" stays: only the package that the VNF returns from has it")
+	}
+	return nil
 }
 
 // leaveStaying notes for the termination the claims that stay when StatefulSets are deleted, and other objects that stay.

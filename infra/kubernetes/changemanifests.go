@@ -90,8 +90,8 @@ func (w *work) pruneManifests(ctx context.Context, gone []objects.Ref) error {
 			return err
 		}
 		holds := func(r objects.Ref) bool { return slices.ContainsFunc(losses, func(l loss) bool { return l.of == r }) }
-		for _, l := range losses {
-			w.op.Warn(ctx, stays(l.of))
+		if err := w.keepClaims(ctx, losses); err != nil {
+			return err
 		}
 		gone = slices.DeleteFunc(slices.Clone(gone), holds)
 	}

@@ -21,12 +21,20 @@ func (w *work) changeRelease(ctx context.Context, r release) error {
 	if err != nil {
 		return err
 	}
-	before := was.Revision
 	if w.op.RollingBack {
-		err = w.returnRelease(ctx, r, now, was)
-	} else {
-		before, err = w.upgradeRelease(ctx, r, now)
+		if was.Operation != w.op.ID { // the release was not changed
+			return nil
+		}
+		if err := w.returnRelease(ctx, r, now, was); err != nil {
+			return err
+		}
+		if err := w.noteRelease(ctx, r, was.Revision); err != nil {
+			return err
+		}
+		was.To = "" // revisions of other clients that follow do not run by op.Former
+		return w.op.State().Put(ctx, revisionKey(r.name), was)
 	}
+	before, err := w.upgradeRelease(ctx, r, now)
 	if err != nil {
 		return err
 	}
@@ -170,8 +178,6 @@ func (w *work) returnRelease(ctx context.Context, r release, now *helmclient.Rel
 	isDeployed := now != nil && now.State == helmclient.Deployed
 	var err error
 	switch {
-	case was.Operation != w.op.ID: // it was not changed
-		return nil
 	case now == nil || was.Revision == 0:
 		err = w.installOne(ctx, r)
 	case isDeployed && (now.Revision == was.Revision || now.Description == rollbackMark(w.op.ID)):
@@ -198,12 +204,12 @@ func (w *work) rollBack(ctx context.Context, now *helmclient.Release, revision i
 	if err != nil {
 		return err
 	}
-	if err := w.keepData(ctx, without(had.Refs, m.Refs)); err != nil {
+	if _, err := w.keepData(ctx, without(had.Refs, m.Refs)); err != nil {
 		return err
 	}
 	return w.takeUp(ctx, func() error {
 		_, err := w.helm.Rollback(ctx, helmclient.Rollback{Name: now.Name, Revision: revision, Description: rollbackMark(w.op.ID),
-			Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale})
+			Wait: helmclient.Wait{Timeout: w.cfg.Hooks}, Stale: ownStale, PostRender: w.withNumbers})
 		return err
 	})
 }
@@ -221,8 +227,9 @@ func (w *work) removeRelease(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	how := helmclient.Uninstall{Wait: helmclient.Wait{Ready: true}, KeepClaims: true, KeepVolumes: true, KeepHistory: !w.op.RollingBack}
 	if w.op.RollingBack {
-		err = w.keepData(ctx, m.Refs)
+		how.Keep, err = w.keepData(ctx, m.Refs)
 	} else {
 		err = w.checkGone(ctx, m, objects.Manifest{})
 	}
@@ -236,7 +243,6 @@ func (w *work) removeRelease(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	how := helmclient.Uninstall{Wait: helmclient.Wait{Ready: true}, KeepClaims: true, KeepVolumes: true, KeepHistory: !w.op.RollingBack}
 	if err := w.uninstallOne(ctx, name, how); err != nil {
 		return fmt.Errorf("release %s: %w", name, err)
 	}

@@ -50,7 +50,50 @@ func (w *work) predecessor(vduID string) string {
 	return ""
 }
 
-// resizeWorkloads sets the numbers of pods that Helm has reset while it rolled a release back.
+// withNumbers sets the numbers of pods in the manifest of a revision that a release returns to: the revision has those of its time, and a
+// StatefulSet that has fewer pods for a moment may lose claims. An autoscaler decides about its workload.
+func (w *work) withNumbers(ctx context.Context, manifest []byte) ([]byte, error) {
+	m, err := w.parse(ctx, string(manifest))
+	if err != nil {
+		return nil, err
+	}
+	want, err := w.op.Instances()
+	if err != nil {
+		return nil, err
+	}
+	changed := false
+	for id, ref := range scaledWorkloads(w.planned, m.Refs) {
+		if !w.resizes(id) {
+			continue
+		}
+		n, err := w.numberNow(ctx, ref, want[id])
+		if err != nil {
+			return nil, fmt.Errorf("VDU %s: %w", id, err)
+		}
+		if spec, ok := m.Object(ref).Object["spec"].(map[string]any); ok {
+			spec["replicas"], changed = int64(n), true
+		}
+	}
+	if !changed {
+		return manifest, nil
+	}
+	return writeManifest(m.Objects)
+}
+
+// numberNow returns the number of pods of a workload with an autoscaler, and otherwise n.
+func (w *work) numberNow(ctx context.Context, ref objects.Ref, n int) (int, error) {
+	live, err := w.objects.Get(ctx, ref)
+	if err != nil || live == nil {
+		return n, err
+	}
+	auto, err := w.objects.Autoscaled(ctx, ref)
+	if err != nil || !auto {
+		return n, err
+	}
+	return w.objects.Replicas(ctx, ref)
+}
+
+// resizeWorkloads sets the numbers of pods of a release that was installed again.
 func (w *work) resizeWorkloads(ctx context.Context, refs []objects.Ref) error {
 	want, err := w.op.Instances()
 	if err != nil {

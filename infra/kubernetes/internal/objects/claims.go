@@ -101,14 +101,19 @@ func (d *deletion) claims(ctx context.Context) error {
 	return d.gone(ctx, all)
 }
 
-// patch merges into the metadata of exactly this object. It succeeds if the object no longer exists.
-func (c *Client) patch(ctx context.Context, r Ref, metadata map[string]any) error {
+// patch merges fields into exactly this object. It succeeds if the object no longer exists.
+func (c *Client) patch(ctx context.Context, r Ref, fields map[string]any) error {
 	at, err := c.at(ctx, r)
 	if err != nil {
 		return err
 	}
+	metadata, given := fields["metadata"].(map[string]any)
+	if !given {
+		metadata = map[string]any{}
+		fields["metadata"] = metadata
+	}
 	metadata["uid"] = r.UID
-	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	data, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (c *Client) MarkForRemoval(ctx context.Context, pods []Pod) error {
 		} else if p.Cost != leavesFirst {
 			return nil // set by another client
 		}
-		return c.patch(ctx, p.Ref(), map[string]any{"annotations": map[string]any{corev1.PodDeletionCost: cost}})
+		return c.patch(ctx, p.Ref(), map[string]any{"metadata": map[string]any{"annotations": map[string]any{corev1.PodDeletionCost: cost}}})
 	})
 }
 

@@ -2,8 +2,10 @@ package objects
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // keepPolicy is the annotation of objects that Helm does not delete if its value is "keep". In manifests it means the same.
@@ -18,7 +20,23 @@ func (c *Client) Keep(ctx context.Context, r Ref) error {
 	if err != nil || o == nil || Keeps(o) {
 		return err
 	}
-	return c.patch(ctx, RefOf(o), map[string]any{"annotations": map[string]any{keepPolicy: "keep"}})
+	return c.patch(ctx, RefOf(o), map[string]any{"metadata": map[string]any{"annotations": map[string]any{keepPolicy: "keep"}}})
+}
+
+// KeepClaim has Kubernetes leave a claim on the cluster when it deletes the StatefulSet that made the claim. By default it does, but
+// whenDeleted: Delete makes the StatefulSet its owner.
+func (c *Client) KeepClaim(ctx context.Context, set *Object, claim Ref) error {
+	policy := map[string]any{"spec": map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Retain"}}}
+	if err := c.patch(ctx, RefOf(set), policy); err != nil {
+		return err
+	}
+	o, err := c.Get(ctx, claim)
+	if err != nil || o == nil {
+		return err
+	}
+	// The controller of StatefulSets does not visit claims of pods that a scaling has removed.
+	owners := slices.DeleteFunc(o.GetOwnerReferences(), func(of metav1.OwnerReference) bool { return of.UID == set.GetUID() })
+	return c.patch(ctx, RefOf(o), map[string]any{"metadata": map[string]any{"ownerReferences": owners}})
 }
 
 // IsClaim reports whether an object is a PersistentVolumeClaim.
