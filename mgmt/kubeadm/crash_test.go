@@ -47,64 +47,64 @@ func on(machine string, names []string) (out []string) {
 }
 
 var scenarios = []scenario{
-	{"instantiate", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	{name: "instantiate", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json"))
-	}, "", nil, on("workerNode-0", preparation), false, false},
-	{"instantiate behind a virtual address", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, but: on("workerNode-0", preparation)},
+	{name: "instantiate behind a virtual address", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", virtual(l.t)...))
-	}, "", []string{"load-balancer", "init", "join"}, nil, true, false},
-	{"instantiate three control-plane nodes", false, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, only: []string{"load-balancer", "init", "join"}, variant: true},
+	{name: "instantiate three control-plane nodes", begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Instantiate(ctx, id, l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
-	}, "", []string{"join"}, nil, true, false},
-	{"scale out", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, only: []string{"join"}, variant: true},
+	{name: "scale out", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"})
-	}, "", nil, nil, false, false},
-	{"scale in", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}},
+	{name: "scale in", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
-	}, "", nil, nil, false, false},
-	{"heal a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}},
+	{name: "heal a worker", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		worker := l.worker(id)
 		if err := l.World.Partition(worker.ComputeResource.ResourceID); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{worker.ID}})
-	}, "", nil, preparation, true, false},
-	{"heal a control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, but: preparation, variant: true},
+	{name: "heal a control-plane node", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-0"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-0")})
-	}, "complex", nil, append([]string{"hosts"}, preparation...), false, false}, // the hosts files of other machines are cut in "heal a worker"
-	{"heal two control-plane nodes and a worker", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex", but: append([]string{"hosts"}, preparation...)}, // the hosts files of other machines are cut in "heal a worker"
+	{name: "heal two control-plane nodes and a worker", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-2"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1", "masterNode-2", "workerNode-0")})
-	}, "complex", []string{"remove-member", "join", "members"}, nil, true, false}, // steps that depend on the number of targets
-	{"heal a live control-plane node", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex", only: []string{"remove-member", "join", "members"}, variant: true}, // steps that depend on the number of targets
+	{name: "heal a live control-plane node", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
-	}, "complex", []string{"record-node", "move-leader", "drain", "detach", "remove-member"}, nil, false, false}, // steps whose order differs from that of a dead node
-	{"heal the whole VNF", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, flavour: "complex", only: []string{"record-node", "move-leader", "drain", "detach", "remove-member"}}, // steps whose order differs from that of a dead node
+	{name: "heal the whole VNF", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Heal(ctx, id, wholeHeal)
-	}, "", nil, append([]string{"replace-vm", "hosts"}, preparation...), false, false}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
-	{"renew certificates", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, but: append([]string{"replace-vm", "hosts"}, preparation...)}, // replace-vm and hosts are cut in "heal a worker", the preparation in "instantiate"
+	{name: "renew certificates", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, renewal)
-	}, "complex", nil, nil, false, false},
-	{"renew certificates that have ended", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex"},
+	{name: "renew certificates that have ended", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		l.endKubelets("masterNode-0", "masterNode-1", "masterNode-2", "workerNode-0")
 		l.end("masterNode-0", "masterNode-1", "masterNode-2")
 		return m.Maintain(ctx, id, renewal)
-	}, "complex", []string{"renew-kubelet", "renew-ended", "start-etcd", "await-etcd", "start-api-server"}, nil, false, false}, // the other steps are cut in "renew certificates"
-	{"upgrade", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex", only: []string{"renew-kubelet", "renew-ended", "start-etcd", "await-etcd", "start-api-server"}}, // the other steps are cut in "renew certificates"
+	{name: "upgrade", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.36.3"}`))
-	}, "complex", nil, nil, false, false},
-	{"upgrade over two minor versions", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex"},
+	{name: "upgrade over two minor versions", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Maintain(ctx, id, upgrading(l.t, `{"kubernetes_version":"1.37.2"}`))
-	}, "complex", []string{"etcd-first-1.37.2", "control-plane-1.37.2"}, nil, false, false}, // the other steps are cut in "upgrade"
-	{"stop", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, flavour: "complex", only: []string{"etcd-first-1.37.2", "control-plane-1.37.2"}}, // the other steps are cut in "upgrade"
+	{name: "stop", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Operate(ctx, id, gently)
-	}, "", []string{"drain"}, nil, true, false},
-	{"start", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, only: []string{"drain"}, variant: true},
+	{name: "start", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		opID, err := m.Operate(ctx, id, gently)
 		if err == nil {
 			_, err = m.Wait(ctx, opID)
@@ -113,20 +113,20 @@ var scenarios = []scenario{
 			return "", err
 		}
 		return m.Operate(ctx, id, vnflcm.OperateVnfRequest{ChangeStateTo: vnflcm.VnfStarted})
-	}, "", []string{"reach", "ready", "uncordon"}, nil, false, false},
-	{"snapshot", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, only: []string{"reach", "ready", "uncordon"}},
+	{name: "snapshot", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		info, err := m.CreateSnapshotInfo(ctx, vnflcm.CreateVnfSnapshotInfoRequest{})
 		if err != nil {
 			return "", err
 		}
 		return m.CreateSnapshot(ctx, id, vnflcm.CreateVnfSnapshotRequest{VnfSnapshotInfoID: info.ID})
-	}, "complex", nil, nil, false, true},
-	{"heal a control-plane node after a snapshot", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex", saves: true},
+	{name: "heal a control-plane node after a snapshot", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "masterNode-1")})
-	}, "complex", []string{"snapshot"}, nil, true, true},
-	{"terminate", true, func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+	}, flavour: "complex", only: []string{"snapshot"}, variant: true, saves: true},
+	{name: "terminate", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Terminate(ctx, id, vnflcm.TerminateVnfRequest{TerminationType: vnflcm.TerminateForceful})
-	}, "", nil, nil, false, false},
+	}},
 }
 
 // prepared is the state in which all cases of a scenario begin. Each scenario creates it once.

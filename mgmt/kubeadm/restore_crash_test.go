@@ -13,7 +13,7 @@ var restoreSteps = []string{"restore-source", "restore-snapshot", "restore-copy"
 	"restore-controllers", "restart-kubelet", "restart-network", "delete-lost-nodes"}
 
 var restoreScenarios = []scenario{
-	{"restore from a survivor", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	{name: "restore from a survivor", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-0"); err != nil {
 			return "", err
 		}
@@ -21,13 +21,13 @@ var restoreScenarios = []scenario{
 			return "", err
 		}
 		return m.Heal(ctx, id, l.restoring(id, fromSurvivor, "masterNode-0", "masterNode-2"))
-	}, "complex", restoreSteps, nil, false, false}, // the other steps are cut in "heal a control-plane node"
-	{"restore on two nodes", true, func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+	}, flavour: "complex", only: restoreSteps}, // the other steps are cut in "heal a control-plane node"
+	{name: "restore on two nodes", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		if err := l.World.Stop("masterNode-0"); err != nil {
 			return "", err
 		}
 		return m.Heal(ctx, id, l.restoring(id, `{"restore": "survivor", "confirm_loss": true, "restore_pass_over": ["quorum"]}`, "masterNode-0"))
-	}, "complex", restoreSteps, nil, true, false},
+	}, flavour: "complex", only: restoreSteps, variant: true},
 }
 
 // TestCrashRestore is TestCrash for restores of etcd.
