@@ -9,8 +9,11 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/store"
 )
 
+// counted are the kinds of records that Counted returns.
+var counted = []string{"instance", "state", "step", "claim", "cancel", "package-use", "vim", "renewal"}
+
 // kinds are the kinds of all records.
-var kinds = []string{"instance", "operation", "state", "step", "claim", "cancel", "package-use", "vim", "vim-default", "renewal", "meta"}
+var kinds = append([]string{"operation", "evidence", "snapshot", "vim-default", "meta"}, counted...)
 
 // Snapshot is a world at rest and what its store has, for other labs to begin with.
 type Snapshot struct {
@@ -35,11 +38,11 @@ func (l *Lab) Records(kinds ...string) (out []store.Record) {
 	return out
 }
 
-// Counted returns the number of records by kind, without those of operations, which always stay.
+// Counted returns the number of records by kind, without operations and their evidence, which stay when an operation has ended.
 func (l *Lab) Counted() map[string]int {
 	l.t.Helper()
 	out := map[string]int{}
-	for _, kind := range []string{"instance", "state", "step", "claim", "cancel", "package-use", "vim", "renewal"} {
+	for _, kind := range counted {
 		out[kind] = len(l.Records(kind))
 	}
 	return out
@@ -48,8 +51,14 @@ func (l *Lab) Counted() map[string]int {
 // Forgotten checks that the store has no records of an instance except those of its operations.
 func (l *Lab) Forgotten() {
 	l.t.Helper()
-	want := map[string]int{"instance": 0, "state": 0, "step": 0, "claim": 0, "cancel": 0, "vim": 1, "renewal": 0} // the sandbox
-	if diff := cmp.Diff(want, l.Counted()); diff != "" {
+	want := map[string]int{}
+	for _, kind := range counted {
+		want[kind] = 0
+	}
+	want["vim"], want["evidence"] = 1, 0 // the VIM is the sandbox
+	got := l.Counted()
+	got["evidence"] = len(l.Records("evidence"))
+	if diff := cmp.Diff(want, got); diff != "" {
 		l.t.Errorf("records are left:\n%s", diff)
 	}
 }
