@@ -148,7 +148,7 @@ func (e *environment) nodes() []mgmt.Node { return slices.Concat(e.controlPlane,
 
 // makesCluster reports whether the operation creates a cluster of new machines.
 func (e *environment) makesCluster() bool {
-	return e.shape.Whole || e.op.Heal == nil && e.op.Scale == nil && e.op.Terminate == nil && e.op.Operate == nil && e.op.Maintain == nil && e.op.ChangeVnfPkg == nil && e.op.CreateSnapshot == nil
+	return e.shape.Whole || e.op.Instantiate != nil
 }
 
 // Close implements plan.Environment.
