@@ -33,9 +33,9 @@ var (
 	stopControlPlane = restoreStep("restore-stop", "nothing of the control plane runs while its data are replaced", ifMember, func(ctx context.Context, _ *environment, n mgmt.Node) error {
 		return controlplane.StopStatic(ctx, n)
 	})
-	replaceData = restoreStep("restore-data", "the restored data are in place; those before are renamed and stay", ifMember, func(ctx context.Context, e *environment, n mgmt.Node) error {
+	replaceData = onMember(step("restore-data", "the restored data are in place; those before are renamed and stay", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
 		return e.restored.Of("").restore().Replace(ctx, n)
-	})
+	}))
 	startRestoredEtcd = started("restore-etcd", "etcd starts with the restored data", controlplane.StaticEtcd)
 	awaitRestoredEtcd = step("restore-members", "etcd has a quorum, of the nodes that stay", readyLimit, runAwaitRestored)
 	startRestoredAPI  = started("restore-api", "the API answers", controlplane.StaticAPIServer)
@@ -49,8 +49,14 @@ var (
 	compareUsers    = repeated("compare", "VNF instances on the cluster that differ from their records are named in warnings", runCompareUsers)
 )
 
-// restoreStep returns a task on a control-plane node that stays. It does nothing on a node without a member, and if the data of the node have been
-// replaced.
+// onMember returns a task for the nodes that have members.
+func onMember(t task) task {
+	t.If = ifMember
+	return ifRestored(t)
+}
+
+// restoreStep returns a task on a control-plane node that stays. It does nothing on a node without a member, and if Replace has begun on the
+// node.
 func restoreStep(name, why, condition string, do action) task {
 	t := step(name, why, installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
 		done, err := e.restored.Of("").restore().IsDone(ctx, n)
@@ -118,8 +124,7 @@ func started(name, why string, pods ...string) task {
 		}
 		return nil
 	})
-	t.If = ifMember
-	return ifRestored(t)
+	return onMember(t)
 }
 
 func runAwaitRestored(ctx context.Context, e *environment, _ mgmt.Node) error {

@@ -46,11 +46,15 @@ const restored = restoreData + "/data"
 // replacedData is the directory with the data of etcd before the restore.
 func (r Restore) replacedData() string { return etcdData + "/before-restore-" + r.ID }
 
-// IsDone reports whether the data on a node have been replaced by the restored ones.
+// IsDone reports whether what comes before Replace is done on a node: Replace has moved the data of etcd away, so that etcd must not start before Replace has
+// ended.
 func (r Restore) IsDone(ctx context.Context, n mgmt.Node) (bool, error) {
 	kept, err := exists(ctx, n, r.replacedData())
 	if err != nil || !kept {
 		return false, err
+	}
+	if moved, err := exists(ctx, n, r.replacedData()+"/member"); moved || err != nil {
+		return moved, err
 	}
 	waits, err := exists(ctx, n, restored+"/member")
 	return !waits, err
@@ -63,9 +67,17 @@ func exists(ctx context.Context, n mgmt.Node, name string) (bool, error) {
 // startLimit bounds how long the kubelet may take to start etcd.
 const startLimit = 2 * time.Minute
 
-// ResumeEtcd waits until etcd runs on a node. It starts etcd if an earlier restore has stopped it and was given up.
+// ResumeEtcd waits until etcd runs on a node. It starts etcd if an earlier restore has stopped it and was given up. If that was while the data were
+// replaced, it puts the restored data in their place: etcd without data would begin an empty cluster.
 func ResumeEtcd(ctx context.Context, n mgmt.Node) error {
-	if err := StartStatic(ctx, n, StaticEtcd); err != nil {
+	has, err := HasData(ctx, n)
+	if err == nil && !has {
+		err = moveIfExists(ctx, n, restored+"/member", memberData)
+	}
+	if err == nil {
+		err = StartStatic(ctx, n, StaticEtcd)
+	}
+	if err != nil {
 		return err
 	}
 	return mgmt.Within(ctx, startLimit, func(ctx context.Context) error {
