@@ -100,6 +100,9 @@ var ErrForeignStack = errors.New("the stack was not made for this VNF instance")
 // the whole VNF can create a new stack: see Driver.Heal.
 var ErrNoStack = errors.New("the stack of the VNF does not exist")
 
+// ErrNoUpdate says that the stack is in a state in which Heat refuses updates: suspended, or deleted in part. The error names the remedy.
+var ErrNoUpdate = errors.New("Heat does not update the stack") //nolint:staticcheck // Heat is a name
+
 // work is one operation with the clients of its VIM.
 type work struct {
 	*Driver
@@ -150,7 +153,7 @@ func (w *work) find(ctx context.Context) (*heat.Stack, error) {
 // ErrOverdue says that Heat did not finish an action on a stack within Config.StackTimeout.
 var ErrOverdue = heat.ErrOverdue
 
-// atRest waits until Heat does not change the stack, and returns it, or ErrNoStack. Heat may still change the stack when
+// atRest waits until Heat does not change the stack, and returns it, ErrNoStack or ErrNoUpdate. Heat may still change the stack when
 // an operation begins: an earlier process may have asked for an update before it died, or an alarm may scale a group.
 func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	s, err := w.find(ctx)
@@ -161,10 +164,27 @@ func (w *work) atRest(ctx context.Context) (*heat.Stack, error) {
 	if err == nil && s == nil {
 		err = fmt.Errorf("%w: %s", ErrNoStack, StackName(w.op.InstanceID))
 	}
+	if err == nil {
+		err = checkUpdatable(s)
+	}
 	if err == nil && s.Status.Complete() {
 		err = w.groupsAtRest(ctx, s)
 	}
 	return s, err
+}
+
+// checkUpdatable returns ErrNoUpdate if Heat refuses to update the stack (heat.engine.service, _prepare_stack_updates). Heat gives no remedy.
+func checkUpdatable(s *heat.Stack) error {
+	remedy := ""
+	switch s.Status.Action() {
+	case "SUSPEND":
+		remedy = "resume the stack, then retry"
+	case "DELETE":
+		remedy = "heal the whole VNF with additionalParams.all, which creates the stack again, or terminate it"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s: %s", ErrNoUpdate, s.Name, s.Status, remedy)
 }
 
 // groupsAtRest waits until Heat does not change any group of the stack. After a signal Heat changes a group although the

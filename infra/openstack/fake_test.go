@@ -254,6 +254,11 @@ func (f *fake) update(s *fakeStack, body map[string]any) (int, any) {
 	if strings.HasSuffix(s.status, "IN_PROGRESS") {
 		return refusal(http.StatusConflict, "Stack "+s.Name+" already has an action ("+s.status+") in progress.")
 	}
+	for action, refused := range map[string]string{"SUSPEND_": "suspended", "DELETE_": "deleting"} { // heat.engine.service, _prepare_stack_updates
+		if strings.HasPrefix(s.status, action) {
+			return refusal(http.StatusBadRequest, "Updating a stack when it is "+refused+" is not supported.")
+		}
+	}
 	for name, value := range body["parameters"].(map[string]any) {
 		s.params[name] = value
 	}
