@@ -148,11 +148,16 @@ func TestSampleValues(t *testing.T) {
 				at + `private_registry_connection_info[0].certificate_path: "ca.crt": the package has no such file`}},
 		"what a script does not see": {"instantiate_script.json",
 			`{"api_endpoint":"lb:6443","packages":{"source":"installed"},"flannel":{"backend":"host-gw"},"kubelet_configuration":{"maxPods":50},` +
-				`"kube_proxy_configuration":{"mode":"nftables"},"ignore_preflight_errors":["Mem"]}`,
+				`"kube_proxy_configuration":{"mode":"nftables"},"ignore_preflight_errors":["Mem"],"cluster_configuration":{"clusterName":"a"},"init_configuration":{"timeouts":{}},` +
+				`"kubeadm_patches":[{"target":"etcd","patch":{}}],"control_plane_files":[{"path":"/etc/kubernetes/a/b","content":"c"}]}`,
 			[]string{at + `api_endpoint: "lb:6443": has no effect with script_path: the script sets up the endpoint`,
+				at + "cluster_configuration: has no effect with script_path: the script runs kubeadm",
+				at + "control_plane_files: has no effect with script_path: the script runs kubeadm",
 				at + "flannel: has no effect with cni_manifest_path or script_path: leave it out, or them",
 				at + "ignore_preflight_errors: has no effect with script_path: the script runs kubeadm",
+				at + "init_configuration: has no effect with script_path: the script runs kubeadm",
 				at + "kube_proxy_configuration: has no effect with script_path: the script runs kubeadm",
+				at + "kubeadm_patches: has no effect with script_path: the script runs kubeadm",
 				at + "kubelet_configuration: has no effect with script_path: the script runs kubeadm",
 				at + `packages.source: "installed": has no effect with script_path: the script installs what it needs`}},
 		"networks that overlap": {"instantiate_sandbox.json", `{"master_node":{"pod_cidr":"10.0.0.0/8"}}`,

@@ -160,6 +160,9 @@ func TestKubeadmParameters(t *testing.T) {
 	}
 }
 
+// kubeadmSettings matches the path of a setting in a document of kubeadm.
+var kubeadmSettings = regexp.MustCompile(`^([a-z_]+_configuration|kubeadm_patches\[\]\.patch)\..*$`)
+
 // TestKubeadmExamples has the parts of requests in kubeadm.md name parameters that there are.
 func TestKubeadmExamples(t *testing.T) {
 	known, _ := kubeadmParameters(t)
@@ -174,6 +177,7 @@ func TestKubeadmExamples(t *testing.T) {
 			t.Errorf("%v:\n%s", err, block)
 		}
 		for _, path := range leaves("", object) {
+			path = kubeadmSettings.ReplaceAllString(path, "$1")
 			if !slices.Contains(known, strings.TrimSuffix(path, "[]")) { // of a list, the table has the list
 				t.Errorf("an example has %s, which is no parameter", path)
 			}
@@ -232,6 +236,7 @@ func TestKubeadmSteps(t *testing.T) {
 	for _, life := range []struct{ request, flavour, patch string }{
 		{"instantiate_script.json", "simple", `{}`},
 		{"instantiate_sandbox.json", "complex", `{"master_node":{"cluster_cp_name":"vip_CP"},"worker_node":{"labels":{"node-role.kubernetes.io/edge":""}},
+			"kubeadm_patches":[{"target":"kubeletconfiguration","patch":{"maxPods":60}}],
 			"helm_installation_script_path":"Scripts/helm.sh","private_registry_connection_info":[{"connection_type":"0","server":"198.18.9.9:5000"}],
 			"storage_server":{"ssh_cp_name":"storage_CP","username":"ubuntu","password":"ubuntu","nfs_server_setup_params":[{"export_dir":"/srv/nfs","export_to":"198.18.0.0/16"}]},
 			"pv_registration_params":[{"pv_manifest_file_path":"Files/pv.yaml","nfs_server_cp":"storage_CP"}]}`},

@@ -49,6 +49,7 @@ func (s Site) Faults() []error {
 	c.version(s.d.p.KubernetesVersion)
 	c.apiEndpoint(s.d.p)
 	c.components(s.d.p)
+	c.userConfig(s.d.p)
 	if s.d.p.Packages.KeyPath == "" { // without a package, its key file cannot be checked
 		c.packages(s.d.p)
 	}

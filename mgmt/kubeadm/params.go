@@ -66,6 +66,7 @@ type clusterParam struct {
 	Packages    nodeprep.Packages          `json:"packages"`
 	Flannel     flannelParam               `json:"flannel"`
 	componentParam
+	userParam                   // beyond Tacker
 	Upgrade   upgradeParam      `json:"upgrade"`   // beyond Tacker; of requests to upgrade
 	Preflight preflightParam    `json:"preflight"` // beyond Tacker
 	Volumes   []nfsVolumeParam  `json:"pv_registration_params"`
@@ -160,6 +161,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.apiEndpoint(k)
 	c.externalBalancer(k)
 	c.components(k)
+	c.userConfig(k)
 	c.validity(k)
 	c.packages(k)
 	c.flannel(k)

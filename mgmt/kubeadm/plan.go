@@ -189,6 +189,9 @@ func (p *planner) preparation(n machine) []task {
 	if p.Registries && !p.Script {
 		steps = append(steps, connectRegistries)
 	}
+	if p.UserFiles {
+		steps = append(steps, writeUserFiles)
+	}
 	if !p.Script {
 		steps = append(steps, pullImages)
 	}

@@ -72,6 +72,7 @@ func shapes(t testing.TB) []shape {
 		{name: "instantiate-storage", setup: whole, cluster: []mgmttest.Change{with(t, storageParams)}},
 		{name: "instantiate-helm", setup: helm, cluster: append(three[:len(three):len(three)], with(t, helmParams))},
 		{name: "instantiate-registries", setup: rotationSetup(t), cluster: []mgmttest.Change{with(t, firstList)}},
+		{name: "scale-out-kubeadm-files", cluster: append(two[:1:1], with(t, patchParams)), request: scales(vnflcm.ScaleOut)},
 		{name: "scale-out", cluster: two, request: scales(vnflcm.ScaleOut)},
 		{name: "scale-out-script", file: "instantiate_script.json", cluster: two, request: scales(vnflcm.ScaleOut)},
 		{name: "scale-out-load-balancer", setup: behindLB, cluster: behind(t, "simple", 1), request: scales(vnflcm.ScaleOut)},

@@ -26,6 +26,7 @@ type clusterShape struct {
 	Registries    bool // nodes pull from private registries
 	NewRegistries bool // the request changes the registries of the cluster
 	Snapshots     bool // the composition keeps snapshots
+	UserFiles     bool // nodes get patches or files of the request
 
 	Upgrade upgradeShape
 }
@@ -49,6 +50,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 		Graceful: isGraceful(op), Stopping: isStop(op),
 		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes, Snapshots: op.KeepsSnapshots(),
+		UserFiles: p.hasFiles(),
 	}
 	c.Virtual = !c.Script && virtualAddress(op, p)
 	c.ControlPlane, c.Workers = plan.MachinesAt(op, p.Master.SSHCPName), plan.MachinesAt(op, p.Worker.SSHCPName)

@@ -55,6 +55,7 @@ var (
 	setUpSystem     = step("system", "swap is off, kernel modules and settings are those of a node", installLimit, prepares(nodeprep.Settings.SetUpSystem))
 	installPackages = step("packages", "kubelet, kubeadm, kubectl and containerd have the version of the cluster", installLimit, prepares(nodeprep.Settings.InstallPackages))
 	setUpRuntime    = step("runtime", "containerd is set up for the kubelet", installLimit, prepares(nodeprep.Settings.SetUpRuntime))
+	writeUserFiles  = step("kubeadm-files", "patches of kubeadm and files of the control plane are where kubeadm and the static pods read them", installLimit, runWriteUserFiles)
 	uploadScript    = step("script", "the package's script is on the machine", installLimit, runUploadScript)
 )
 

@@ -130,26 +130,30 @@ func runTryUpgrade(ctx context.Context, e *environment, n mgmt.Node, h hop) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(e.refuse(ctx, checkConfiguration, config.Validate(ctx, n)), e.refuse(ctx, checkDryRun, controlplane.TryUpgrade(ctx, n, string(h), e.p.IgnorePreflight)))
+	options, err := e.upgradeOptions(ctx, n)
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.refuse(ctx, checkConfiguration, config.Validate(ctx, n)), e.refuse(ctx, checkDryRun, controlplane.TryUpgrade(ctx, n, string(h), options)))
 }
 
 // runApply upgrades the first control-plane node, and what the cluster stores. kubeadm is run again if it was ended: only the run that ends
 // well has also upgraded the configuration of kubelets.
 func runApply(ctx context.Context, e *environment, n mgmt.Node, h hop) error {
-	return upgradeNode(ctx, e, n, h, func() error { return controlplane.ApplyUpgrade(ctx, n, string(h), e.p.IgnorePreflight) })
+	return upgradeNode(ctx, e, n, h, func(o controlplane.UpgradeOptions) error { return controlplane.ApplyUpgrade(ctx, n, string(h), o) })
 }
 
 // runUpgradeNode upgrades another control-plane node. kubeadm upgrades it to the version that the cluster stores.
 func runUpgradeNode(ctx context.Context, e *environment, n mgmt.Node, h hop) error {
-	return upgradeNode(ctx, e, n, h, func() error {
+	return upgradeNode(ctx, e, n, h, func(o controlplane.UpgradeOptions) error {
 		if err := runCheckConfiguration(ctx, e, n, h); err != nil {
 			return err
 		}
-		return controlplane.UpgradeControlPlane(ctx, n, e.p.IgnorePreflight)
+		return controlplane.UpgradeControlPlane(ctx, n, o)
 	})
 }
 
-func upgradeNode(ctx context.Context, e *environment, n mgmt.Node, h hop, run func() error) error {
+func upgradeNode(ctx context.Context, e *environment, n mgmt.Node, h hop, run func(controlplane.UpgradeOptions) error) error {
 	if err := runRestoreManifests(ctx, e, n); err != nil {
 		return err
 	}
@@ -162,7 +166,11 @@ func upgradeNode(ctx context.Context, e *environment, n mgmt.Node, h hop, run fu
 	if err := awaitControlPlane(ctx, e); err != nil {
 		return err
 	}
-	if err := run(); err != nil {
+	options, err := e.upgradeOptions(ctx, n)
+	if err != nil {
+		return err
+	}
+	if err := run(options); err != nil {
 		return err
 	}
 	for _, pod := range []string{controlplane.StaticAPIServer, controlplane.StaticControllerManager, controlplane.StaticScheduler} {

@@ -105,7 +105,11 @@ func runConfigureKubelet(ctx context.Context, e *environment, n mgmt.Node, h hop
 	if err := e.preparationOf(string(h)).UpgradePackages(ctx, n, "kubeadm", "kubectl"); err != nil {
 		return err
 	}
-	return controlplane.UpgradeWorker(ctx, n, e.p.IgnorePreflight)
+	options, err := e.upgradeOptions(ctx, n)
+	if err != nil {
+		return err
+	}
+	return controlplane.UpgradeWorker(ctx, n, options)
 }
 
 // runRestartKubelet installs the kubelet, and restarts it.

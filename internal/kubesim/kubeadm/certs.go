@@ -38,17 +38,11 @@ var users = map[string][2]string{
 // components are the static pods of a control-plane node.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// manifest returns the static pod of a component in a cluster with this version.
-func manifest(component, version string) string {
-	return "apiVersion: v1\nkind: Pod\nmetadata:\n  labels:\n    component: " + component + "\n    tier: control-plane\n  name: " + component +
-		"\n  namespace: kube-system\nspec:\n  containers:\n  - image: " + image(component, version) + "\n    name: " + component + "\n  hostNetwork: true\nstatus: {}\n"
-}
-
 // validity returns how long certificates are valid. A cluster of an older file has none.
 func (cl *Cluster) validity() time.Duration { return cmp.Or(cl.Validity, kubeadmconf.DefaultValidity) }
 
 // controlPlaneFiles returns the certificates, kubeconfigs and manifests of a control-plane node, except those of etcd.
-func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[string]string, error) {
+func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string, u *customized) (map[string]string, error) {
 	now := c.w.Now()
 	server, err := cl.ServerCertificate(node, m.Address, now, now.Add(cl.validity()))
 	if err != nil {
@@ -76,7 +70,9 @@ func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string) (map[strin
 		}
 	}
 	for _, name := range components {
-		files["manifests/"+name+".yaml"] = manifest(name, m.Kubeadm)
+		if files["manifests/"+name+".yaml"], err = u.manifest(name, m.Kubeadm); err != nil {
+			return nil, err
+		}
 	}
 	return files, nil
 }

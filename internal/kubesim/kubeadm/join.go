@@ -100,7 +100,7 @@ func (c *call) joined(o *kubeadmconf.JoinOptions, m Machine) error {
 	if o.ControlPlane && cl.Etcd.Of(c.w.ID()) == nil {
 		return errNoMember
 	}
-	if err := c.writeFiles(cl, m, o.Name, o.ControlPlane); err != nil {
+	if err := c.writeFiles(cl, m, node{o.Name, o.ControlPlane, o.Patches}); err != nil {
 		return err
 	}
 	c.w.Enter(cl.ID, o.Name)

@@ -33,6 +33,8 @@ type Cluster struct {
 	Validity    time.Duration        `json:"validity,omitempty"`    // of certificates
 	Applied     map[string]string    `json:"applied,omitempty"`     // machines on which "kubeadm upgrade apply" has run, by version
 	Accounts    pki.Pair             `json:"accounts,omitzero"`     // key of the service accounts: its public part is Cert
+
+	given map[string]any // ClusterConfiguration of the init that makes the cluster
 }
 
 // Machine is what kubeadm finds on a machine.
@@ -171,7 +173,7 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if err := c.writeEtcdFiles(cl, o.Name, o.Advertise); err != nil {
 		return err
 	}
-	if err := c.writeFiles(cl, Machine{Address: address, Kubeadm: version}, o.Name, true); err != nil {
+	if err := c.writeFiles(cl, Machine{Address: address, Kubeadm: version}, node{o.Name, true, o.Patches}); err != nil {
 		return err
 	}
 	if err := program.Pause(ctx, c.w.Takes()); err != nil {
@@ -216,8 +218,19 @@ func (c *call) throughEndpoint(cl *Cluster) error {
 
 // uploadConfig stores the configuration of the cluster where kubeadm looks for it (kubeadm, phases upload-config).
 func (cl *Cluster) uploadConfig() error {
-	return cl.upload(map[string]any{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + cl.Version,
-		"controlPlaneEndpoint": cl.Endpoint, "networking": map[string]any{"podSubnet": cl.PodCIDR}, "certificateValidityPeriod": cl.validity().String()})
+	config := map[string]any{"networking": map[string]any{"podSubnet": cl.PodCIDR}}
+	maps.Copy(config, cl.given)
+	maps.Copy(config, map[string]any{"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": "v" + cl.Version,
+		"controlPlaneEndpoint": cl.Endpoint, "certificateValidityPeriod": cl.validity().String()})
+	return cl.upload(config)
+}
+
+// settings returns the configuration of the cluster: that in the cluster or, of a new cluster, that of init.
+func (cl *Cluster) settings() map[string]any {
+	if stored, err := cl.stored(); err == nil {
+		return stored
+	}
+	return cl.given
 }
 
 // newCluster makes the cluster of an init. It is not yet one of the world.
@@ -228,14 +241,25 @@ func newCluster(o *kubeadmconf.InitOptions, version string, now time.Time) (*Clu
 	}
 	api.Tokens[o.Token] = now.Add(o.TTL)
 	accounts, err := pki.NewKey()
-	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity, Accounts: accounts}, err
+	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity, Accounts: accounts, given: o.Settings}, err
+}
+
+// node is a node that init or join makes.
+type node struct {
+	name         string
+	controlPlane bool
+	patches      string // folder
 }
 
 // writeFiles leaves on the machine what kubeadm does, for a control-plane node or a worker.
-func (c *call) writeFiles(cl *Cluster, m Machine, node string, controlPlane bool) error {
+func (c *call) writeFiles(cl *Cluster, m Machine, n node) error {
+	u, err := c.customize(cl.settings(), n.patches)
+	if err != nil {
+		return err
+	}
 	files := map[string]string{"kubelet.conf": cl.ID, "pki/ca.crt": cl.CA}
-	if controlPlane {
-		more, err := c.controlPlaneFiles(cl, m, node)
+	if n.controlPlane {
+		more, err := c.controlPlaneFiles(cl, m, n.name, u)
 		if err != nil {
 			return err
 		}
@@ -249,7 +273,12 @@ func (c *call) writeFiles(cl *Cluster, m Machine, node string, controlPlane bool
 	if err := c.Write(KubeletFlags, "KUBELET_KUBEADM_ARGS=\"--node-ip="+m.Address.String()+"\"\n", 0o644); err != nil {
 		return err
 	}
-	return c.writeKubeletFile(cl, node)
+	if n.patches != "" {
+		if err := u.writeKubelet(m.Kubeadm); err != nil {
+			return err
+		}
+	}
+	return c.writeKubeletFile(cl, n.name)
 }
 
 // certificateTTL is how long the certificates stay that upload-certs put into the cluster.

@@ -26,6 +26,7 @@ const (
 type upgradeOptions struct {
 	yes, dryRun bool
 	ignore      []string
+	patches     string // folder
 }
 
 func (c *call) readUpgrade(args []string) (o upgradeOptions, rest []string, err error) {
@@ -33,6 +34,7 @@ func (c *call) readUpgrade(args []string) (o upgradeOptions, rest []string, err 
 		f.BoolVarP(&o.yes, "yes", "y", false, "")
 		f.BoolVar(&o.dryRun, "dry-run", false, "")
 		f.StringSliceVar(&o.ignore, "ignore-preflight-errors", nil, "")
+		f.StringVar(&o.patches, "patches", "", "")
 	})
 	return o, rest, err
 }
@@ -47,13 +49,14 @@ func (c *call) upgradeApply(ctx context.Context, args []string) error {
 		return errors.New("error: won't proceed; the user didn't answer (Y|y) in order to continue")
 	}
 	version := strings.TrimPrefix(rest[0], "v")
-	if err := c.admin(func(cl *Cluster, m Machine) error { return c.mayApply(cl, m, version) }); err != nil || o.dryRun {
+	u, err := c.customizeUpgrade(o, func(cl *Cluster, m Machine) error { return c.mayApply(cl, m, version) })
+	if err != nil || o.dryRun {
 		return err
 	}
 	if err := c.admin(func(cl *Cluster, _ Machine) error { return cl.allows37(version) }); err != nil {
 		return err
 	}
-	if err := c.replaceStaticPods(ctx, version); err != nil {
+	if err := c.replaceStaticPods(ctx, version, u); err != nil {
 		return err
 	}
 	err = c.admin(func(cl *Cluster, _ Machine) error {
@@ -73,6 +76,18 @@ func (c *call) upgradeApply(ctx context.Context, args []string) error {
 		c.Printf("[upgrade] SUCCESS! A control plane node of your cluster was upgraded to \"v%s\".\n", version)
 	}
 	return err
+}
+
+// customizeUpgrade reads the settings of the user after a check.
+func (c *call) customizeUpgrade(o upgradeOptions, check func(*Cluster, Machine) error) (u *customized, err error) {
+	err = c.admin(func(cl *Cluster, m Machine) error {
+		if err := check(cl, m); err != nil {
+			return err
+		}
+		u, err = c.customize(cl.settings(), o.patches)
+		return err
+	})
+	return u, err
 }
 
 // admin runs fn with the cluster, as the administrator of this control-plane node.
@@ -140,7 +155,7 @@ func (cl *Cluster) allows37(version string) error {
 
 // replaceStaticPods replaces the manifests that differ, one after the other: the old one is moved away, then the new one is moved to its
 // place. A crash can part the two.
-func (c *call) replaceStaticPods(ctx context.Context, version string) error {
+func (c *call) replaceStaticPods(ctx context.Context, version string, u *customized) error {
 	stamp := c.w.Now().Format("2006-01-02-15-04-05.000000")
 	if err := c.Write(saved+"etcd-"+stamp+"/etcd/member", "member", 0o600); err != nil {
 		return err
@@ -154,7 +169,11 @@ func (c *call) replaceStaticPods(ctx context.Context, version string) error {
 		if tag := tagOf(string(old)); ":"+tag == image(component, version)[strings.LastIndex(image(component, version), ":"):] {
 			continue
 		}
-		if component == "etcd" && !older(VersionOf(string(old)), VersionOf(manifest(component, version))) {
+		text, err := u.manifest(component, version)
+		if err != nil {
+			return err
+		}
+		if component == "etcd" && !older(VersionOf(string(old)), VersionOf(text)) {
 			continue // kubeadm does not downgrade etcd
 		}
 		if err := c.Write(saved+"manifests-"+stamp+"/"+component+".yaml", string(old), 0o600); err != nil {
@@ -166,7 +185,7 @@ func (c *call) replaceStaticPods(ctx context.Context, version string) error {
 		if err := program.Pause(ctx, c.w.Takes()/8); err != nil {
 			return err
 		}
-		if err := c.Write(name, manifest(component, version), 0o600); err != nil {
+		if err := c.Write(name, text, 0o600); err != nil {
 			return err
 		}
 	}
@@ -202,10 +221,11 @@ func (c *call) upgradeNode(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.Exists(manifests + "kube-apiserver.yaml") {
-		if err := c.admin(func(cl *Cluster, _ Machine) error { return errors.Join(c.healthy(cl, version), cl.allows37(version)) }); err != nil {
+		u, err := c.customizeUpgrade(o, func(cl *Cluster, _ Machine) error { return errors.Join(c.healthy(cl, version), cl.allows37(version)) })
+		if err != nil {
 			return err
 		}
-		if err := c.replaceStaticPods(ctx, version); err != nil {
+		if err := c.replaceStaticPods(ctx, version, u); err != nil {
 			return err
 		}
 		if err := c.admin(func(cl *Cluster, _ Machine) error { return c.upgradeAddons(cl) }); err != nil {
@@ -213,7 +233,11 @@ func (c *call) upgradeNode(ctx context.Context, args []string) error {
 		}
 	}
 	c.Printf("[upgrade] The configuration for this node was successfully updated!\n")
-	return c.Write("/var/lib/kubelet/config.yaml", "# of kubeadm "+version+"\n", 0o644)
+	u, err := c.customize(nil, o.patches)
+	if err != nil {
+		return err
+	}
+	return u.writeKubelet(version)
 }
 
 // upgradeAddons replaces kube-proxy once every API server has the version of the cluster.

@@ -25,7 +25,9 @@ type InitOptions struct {
 	CertSANs                                                 []string
 	Validity                                                 time.Duration // of certificates
 
-	Ignore []string // preflight checks
+	Ignore   []string       // preflight checks
+	Patches  string         // folder
+	Settings map[string]any // the ClusterConfiguration
 
 	Token string // init leaves one that lives a day unless told otherwise
 	TTL   time.Duration
@@ -70,12 +72,13 @@ func ReadInit(c *program.Call, args []string) (*InitOptions, error) {
 		for _, t := range i.BootstrapTokens {
 			o.Token, o.TTL = t.Token, cmp.Or(t.TTL.Duration, o.TTL)
 		}
+		o.Patches = i.Patches.Directory
 		o.Name, o.Advertise, o.Ignore = i.NodeRegistration.Name, i.LocalAPIEndpoint.AdvertiseAddress, i.NodeRegistration.Ignore
 	}
 	if c := f.Cluster; c != nil {
 		o.Version, o.Endpoint, o.CertSANs = c.KubernetesVersion, c.ControlPlaneEndpoint, c.APIServer.CertSANs
 		o.PodCIDR, o.ServiceCIDR = c.Networking.PodSubnet, cmp.Or(c.Networking.ServiceSubnet, o.ServiceCIDR)
-		o.Validity = c.ValidityOfCertificates()
+		o.Validity, o.Settings = c.ValidityOfCertificates(), c.Settings
 	}
 	return o, nil
 }
@@ -111,6 +114,7 @@ type JoinOptions struct {
 	Endpoint, Token, Hash, CertKey, Name, Advertise string
 	ControlPlane                                    bool
 	Ignore                                          []string // preflight checks
+	Patches                                         string   // folder
 }
 
 // ReadJoin reads the arguments of "kubeadm join", with its configuration file.
@@ -154,7 +158,7 @@ func (o *JoinOptions) from(j *Join) {
 	if b := j.Discovery.BootstrapToken; b != nil {
 		o.Endpoint, o.Token, o.Hash = b.APIServerEndpoint, b.Token, strings.Join(b.CACertHashes, ",")
 	}
-	o.Name, o.Ignore = j.NodeRegistration.Name, j.NodeRegistration.Ignore
+	o.Name, o.Ignore, o.Patches = j.NodeRegistration.Name, j.NodeRegistration.Ignore, j.Patches.Directory
 	if p := j.ControlPlane; p != nil {
 		o.ControlPlane, o.CertKey, o.Advertise = true, p.CertificateKey, p.LocalAPIEndpoint.AdvertiseAddress
 	}

@@ -33,12 +33,19 @@ type Init struct {
 	LocalAPIEndpoint Endpoint     `json:"localAPIEndpoint"`
 	CertificateKey   string       `json:"certificateKey"`
 	SkipPhases       []string     `json:"skipPhases"`
-	Patches          any          `json:"patches"`
+	Patches          Patches      `json:"patches"`
+}
+
+// Patches has the folder with patches.
+type Patches struct {
+	Directory string `json:"directory"`
 }
 
 // Cluster is a ClusterConfiguration.
 type Cluster struct {
 	head
+	Settings map[string]any `json:"-"` // all of them
+
 	KubernetesVersion    string `json:"kubernetesVersion"`
 	ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
 	Networking           struct {
@@ -88,7 +95,7 @@ type Join struct {
 		CertificateKey   string   `json:"certificateKey"`
 	} `json:"controlPlane"`
 	SkipPhases []string `json:"skipPhases"`
-	Patches    any      `json:"patches"`
+	Patches    Patches  `json:"patches"`
 }
 
 // newer are fields of v1beta4 only.
@@ -194,6 +201,11 @@ func (f *File) read(h head, doc []byte) error {
 			return fmt.Errorf("your configuration file uses an old API spec: %q (kind: %q)", h.APIVersion, h.Kind)
 		}
 		return fmt.Errorf("unknown configuration APIs: %s, Kind=%s", h.APIVersion, h.Kind)
+	}
+	if f.Cluster != nil && into == any(f.Cluster) {
+		if err := decode(doc, &f.Cluster.Settings, false); err != nil {
+			return err
+		}
 	}
 	if err := decode(doc, into, true); err != nil {
 		return fmt.Errorf("error unmarshaling configuration %s, Kind=%s: strict decoding error: %w", h.APIVersion, h.Kind, err)

@@ -23,6 +23,10 @@ type (
 		BootstrapTokens  []bootstrapToken `yaml:"bootstrapTokens"`
 		NodeRegistration nodeRegistration `yaml:"nodeRegistration,omitempty"`
 		LocalAPIEndpoint localAPIEndpoint `yaml:"localAPIEndpoint,omitempty"`
+		Patches          *patchDirectory  `yaml:"patches,omitempty"`
+	}
+	patchDirectory struct {
+		Directory string `yaml:"directory"`
 	}
 	bootstrapToken struct {
 		Token  string   `yaml:"token"`
@@ -64,6 +68,7 @@ type (
 		Discovery        discovery         `yaml:"discovery"`
 		NodeRegistration nodeRegistration  `yaml:"nodeRegistration"`
 		ControlPlane     *joinControlPlane `yaml:"controlPlane,omitempty"`
+		Patches          *patchDirectory   `yaml:"patches,omitempty"`
 	}
 	discovery struct {
 		BootstrapToken tokenDiscovery `yaml:"bootstrapToken"`
@@ -98,6 +103,7 @@ func (k Kubeadm) initConfiguration(n mgmt.Node) initConfiguration {
 		BootstrapTokens:  []bootstrapToken{bootstrapTokenFor(jointoken.New(), initTokenTTL)},
 		NodeRegistration: k.registration(n),
 		LocalAPIEndpoint: localAPIEndpoint{n.IP.String()},
+		Patches:          k.User.patches(),
 	}
 }
 
@@ -114,16 +120,8 @@ func (k Kubeadm) registration(n mgmt.Node) nodeRegistration {
 	if given.Labels != "" {
 		args = append(args, extraArg{"node-labels", given.Labels})
 	}
-	r := nodeRegistration{Name: n.HostName, CRISocket: containerdSocket, KubeletExtraArgs: args,
+	return nodeRegistration{Name: n.HostName, CRISocket: containerdSocket, KubeletExtraArgs: k.args(args),
 		IgnorePreflightErrors: k.IgnorePreflight, Taints: given.Taints}
-	if kubeversion.Minor(k.Version) < 31 {
-		byName := map[string]string{}
-		for _, a := range args {
-			byName[a.Name] = a.Value
-		}
-		r.KubeletExtraArgs = byName
-	}
-	return r
 }
 
 func (k Kubeadm) clusterConfiguration() clusterConfiguration {
@@ -145,6 +143,7 @@ func (k Kubeadm) joinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlan
 		typeMeta:         k.kind("JoinConfiguration"),
 		Discovery:        discovery{tokenDiscovery{b.Endpoint, c.Token, []string{b.CAHash}}},
 		NodeRegistration: k.registration(n),
+		Patches:          k.User.patches(),
 	}
 	if controlPlane {
 		j.ControlPlane = &joinControlPlane{localAPIEndpoint{n.IP.String()}, c.CertificateKey}

@@ -50,6 +50,7 @@ type Kubeadm struct {
 	SANs                     []string      // names and addresses of the API for its certificate
 	Validity                 time.Duration // of certificates; 0: kubeadm's default
 	Components               []any         // configuration documents of components that differ from kubeadm's defaults
+	User                     UserSettings
 	IgnorePreflight          []string
 	Register                 func(mgmt.Node) Registration
 }
@@ -69,12 +70,21 @@ type Taint struct {
 
 // InitConfig returns the configuration for kubeadm init.
 func (k Kubeadm) InitConfig(n mgmt.Node) ([]byte, error) {
-	return Marshal(append([]any{k.initConfiguration(n), k.clusterConfiguration()}, k.Components...)...)
+	initial, err1 := k.merged(k.initConfiguration(n), k.User.Init, KubeletArgs)
+	cluster, err2 := k.merged(k.clusterConfiguration(), k.User.Cluster, ArgPaths...)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	return Marshal(append([]any{initial, cluster}, k.Components...)...)
 }
 
 // JoinConfig returns the configuration for kubeadm join.
 func (k Kubeadm) JoinConfig(n mgmt.Node, b Bootstrap, c Credentials, controlPlane bool) ([]byte, error) {
-	return Marshal(k.joinConfig(n, b, c, controlPlane))
+	document, err := k.merged(k.joinConfig(n, b, c, controlPlane), k.User.forJoin(), KubeletArgs)
+	if err != nil {
+		return nil, err
+	}
+	return Marshal(document)
 }
 
 // Init implements Program. kubeadm init only warns about a setting of a component that it does not know, and drops it, but
@@ -84,7 +94,7 @@ func (k Kubeadm) Init(ctx context.Context, n mgmt.Node) error {
 	if err != nil {
 		return err
 	}
-	if len(k.Components) > 0 && kubeversion.Minor(k.Version) >= 26 {
+	if len(k.Components)+len(k.User.Cluster)+len(k.User.Init) > 0 && kubeversion.Minor(k.Version) >= 26 {
 		if err := run(ctx, n, config, "config", "validate"); err != nil {
 			return err
 		}

@@ -41,18 +41,24 @@ func RemoveBackups(ctx context.Context, n mgmt.Node) error {
 	return n.Root().Exec(ctx, sshexec.Command{Shell: "rm -rf " + backups + "manifests-* " + backups + "etcd-*"})
 }
 
+// UpgradeOptions are options of "kubeadm upgrade".
+type UpgradeOptions struct {
+	Ignore  []string // names of kubeadm's checks
+	Patches bool     // the node has the patches of the user, which kubeadm stores nowhere
+}
+
 // TryUpgrade checks whether "kubeadm upgrade apply" would succeed on the first control-plane node. It changes nothing.
-func TryUpgrade(ctx context.Context, n mgmt.Node, version string, ignore []string) error {
-	return runUpgrade(ctx, n, ignore, "apply", "v"+version, "--yes", "--dry-run")
+func TryUpgrade(ctx context.Context, n mgmt.Node, version string, o UpgradeOptions) error {
+	return runUpgrade(ctx, n, o, "apply", "v"+version, "--yes", "--dry-run")
 }
 
 // ApplyUpgrade upgrades the first control-plane node, and the configuration that the cluster stores.
-func ApplyUpgrade(ctx context.Context, n mgmt.Node, version string, ignore []string) error {
-	return runUpgrade(ctx, n, ignore, "apply", "v"+version, "--yes")
+func ApplyUpgrade(ctx context.Context, n mgmt.Node, version string, o UpgradeOptions) error {
+	return runUpgrade(ctx, n, o, "apply", "v"+version, "--yes")
 }
 
 // UpgradeControlPlane upgrades another control-plane node to the version that the cluster stores.
-func UpgradeControlPlane(ctx context.Context, n mgmt.Node, ignore []string) error {
+func UpgradeControlPlane(ctx context.Context, n mgmt.Node, o UpgradeOptions) error {
 	for _, pod := range []string{StaticEtcd, StaticAPIServer, StaticControllerManager, StaticScheduler} {
 		found, err := n.Root().Succeeds(ctx, "test", "-e", manifestOf(pod))
 		if err != nil {
@@ -62,18 +68,21 @@ func UpgradeControlPlane(ctx context.Context, n mgmt.Node, ignore []string) erro
 			return fmt.Errorf("kubeadm: %s has no manifest %s: kubeadm would take it for a worker", n.Label(), manifestOf(pod))
 		}
 	}
-	return runUpgrade(ctx, n, ignore, "node")
+	return runUpgrade(ctx, n, o, "node")
 }
 
 // UpgradeWorker writes the configuration of a worker's kubelet.
-func UpgradeWorker(ctx context.Context, n mgmt.Node, ignore []string) error {
-	return runUpgrade(ctx, n, ignore, "node")
+func UpgradeWorker(ctx context.Context, n mgmt.Node, o UpgradeOptions) error {
+	return runUpgrade(ctx, n, o, "node")
 }
 
-func runUpgrade(ctx context.Context, n mgmt.Node, ignore []string, words ...string) error {
+func runUpgrade(ctx context.Context, n mgmt.Node, o UpgradeOptions, words ...string) error {
 	argv := slices.Concat([]string{"flock", lock, "kubeadm", "upgrade"}, words)
-	if len(ignore) > 0 {
-		argv = append(argv, "--ignore-preflight-errors="+strings.Join(ignore, ","))
+	if len(o.Ignore) > 0 {
+		argv = append(argv, "--ignore-preflight-errors="+strings.Join(o.Ignore, ","))
+	}
+	if o.Patches {
+		argv = append(argv, "--patches="+PatchesDirectory)
 	}
 	return jointoken.Masked(n.Root().Run(ctx, argv...)) // the reason is not in the last line of what kubeadm says
 }
