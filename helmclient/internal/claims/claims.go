@@ -33,7 +33,7 @@ type document struct {
 type Keep struct {
 	Claims  bool // PersistentVolumeClaims, and the namespaces that contain them
 	Volumes bool // PersistentVolumes
-	// Objects are kept, whatever their kind is. Namespace is that of objects whose manifest names no namespace.
+	// Objects are kept, whatever their kind is. An object whose manifest names no namespace belongs to Namespace.
 	Objects   []helmclient.Object
 	Namespace string
 }
