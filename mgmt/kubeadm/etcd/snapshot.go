@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 )
@@ -20,11 +21,21 @@ type Snapshot struct {
 	// The last call of Read compares the checksum with which etcd ends the data: the error is ErrSnapshot if it differs.
 	io.ReadCloser
 
-	Size    int64  // number of bytes, with the checksum
+	Size    int64  // number of bytes, with the checksum; at most 32 GiB
 	Version string // of etcd on the member
 }
 
-// Snapshot begins a snapshot of the member at Endpoint. Close it. The member needs no quorum.
+// maxSnapshot bounds the data of a member, in bytes: four times the greatest quota that etcd recommends (etcd.io, "System limits").
+const maxSnapshot = 32 << 30
+
+// stall is for how long a member may send nothing in the middle of a snapshot.
+const stall = time.Minute
+
+// errStalled is the cause of a snapshot that stays away.
+var errStalled = fmt.Errorf("etcd: the member has sent nothing of the snapshot for %v", stall)
+
+// Snapshot begins a snapshot of the member at Endpoint. Close it. The member needs no quorum. A member that announces more than 32 GiB is
+// refused, and one that sends nothing for a minute ends the stream.
 func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	s, err := c.snapshot(ctx)
 	if err != nil {
@@ -40,21 +51,25 @@ func (c *Client) snapshot(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	r := &received{ctx: ctx, stop: stop}
 	// clientv3 does not return the size, which a tar archive needs first.
-	stream, err := etcdserverpb.NewMaintenanceClient(c.etcd.ActiveConnection()).Snapshot(ctx, &etcdserverpb.SnapshotRequest{})
-	if err != nil {
-		stop()
+	if r.stream, err = etcdserverpb.NewMaintenanceClient(c.etcd.ActiveConnection()).Snapshot(ctx, &etcdserverpb.SnapshotRequest{}); err != nil {
+		stop(nil)
 		return nil, err
 	}
-	first, err := stream.Recv()
+	first, err := r.next()
+	if err == nil && first.RemainingBytes > maxSnapshot {
+		err = fmt.Errorf("the member announces %d bytes, at most %d are read", first.RemainingBytes, int64(maxSnapshot))
+	}
 	if err != nil {
-		stop()
+		stop(nil)
 		return nil, err
 	}
+	r.rest = first.Blob
 	// etcd sends the checksum as the last message, and RemainingBytes does not count it (server/etcdserver/api/v3rpc, Snapshot).
 	size := int64(first.RemainingBytes) + int64(len(first.Blob)) + sha256.Size //nolint:gosec // of a file
-	data := &checked{ReadCloser: &received{stream: stream, rest: first.Blob, stop: stop}, sum: sha256.New()}
+	data := &checked{ReadCloser: r, sum: sha256.New()}
 	return &Snapshot{ReadCloser: data, Size: size, Version: status.Version}, nil
 }
 
@@ -62,17 +77,31 @@ func (c *Client) snapshot(ctx context.Context) (*Snapshot, error) {
 type received struct {
 	stream etcdserverpb.Maintenance_SnapshotClient
 	rest   []byte
-	stop   context.CancelFunc
+	ctx    context.Context //nolint:containedctx // of the stream
+	stop   context.CancelCauseFunc
+}
+
+// next returns the next message.
+func (r *received) next() (*etcdserverpb.SnapshotResponse, error) {
+	timer := time.AfterFunc(stall, func() { r.stop(errStalled) })
+	defer timer.Stop()
+	next, err := r.stream.Recv()
+	if cause := context.Cause(r.ctx); err != nil && errors.Is(cause, errStalled) {
+		err = cause
+	}
+	return next, err
 }
 
 // Read implements io.Reader.
 func (r *received) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
-		next, err := r.stream.Recv()
+		next, err := r.next()
 		if err != nil {
 			return 0, err
 		}
-		r.rest = next.Blob
+		if r.rest = next.Blob; len(r.rest) == 0 {
+			return 0, errors.New("etcd: the member has sent an empty part of the snapshot")
+		}
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
@@ -81,7 +110,7 @@ func (r *received) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (r *received) Close() error {
-	r.stop()
+	r.stop(nil)
 	return nil
 }
 

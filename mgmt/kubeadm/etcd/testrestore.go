@@ -76,10 +76,17 @@ func (r *Restored) readDatabase(ctx context.Context, file *os.File) (err error) 
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return db.View(func(tx *bbolt.Tx) error {
+		pages := tree{file, int64(db.Info().PageSize), map[int64]bool{}}
+		if err := pages.check(uint64(tx.Cursor().Bucket().Root()), 0); err != nil {
+			return err
+		}
 		for _, name := range []string{"meta", "members", "key"} { // buckets of etcd (server/storage/schema)
 			bucket := tx.Bucket([]byte(name))
 			if bucket == nil {
 				return fmt.Errorf("%w: the database has no bucket %q", ErrSnapshot, name)
+			}
+			if err := pages.check(uint64(bucket.Root()), 0); err != nil { // 0, which has no children: the bucket is in the page of its parent
+				return err
 			}
 			if err := r.readBucket(ctx, bucket, name == "key"); err != nil {
 				return err

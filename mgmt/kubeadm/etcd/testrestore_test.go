@@ -24,7 +24,7 @@ import (
 func database(t *testing.T, without string, revisions int) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "db")
-	db, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true})
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, PageSize: pageSize})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +60,18 @@ func summed(data []byte) []byte {
 	return append(bytes.Clone(data), sum[:]...)
 }
 
+const pageSize = 4096
+
+// branches returns the pages of a database that have children.
+func branches(db []byte) (ids []int) {
+	for id := 2; id < len(db)/pageSize; id++ {
+		if binary.LittleEndian.Uint16(db[id*pageSize+8:]) == 1 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // TestRestoreForTest restores snapshots that are whole, damaged, and damaged before etcd has made the checksum.
 func TestRestoreForTest(t *testing.T) {
 	t.Parallel()
@@ -68,6 +80,9 @@ func TestRestoreForTest(t *testing.T) {
 	got, err := etcd.TestRestore(t.Context(), bytes.NewReader(summed(whole)), dir)
 	if diff := cmp.Diff(etcd.Restored{Size: int64(len(whole)), Revision: 301, Versions: 300}, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+	if len(branches(whole)) == 0 {
+		t.Fatal("the database has no branches")
 	}
 	altered := summed(whole)
 	altered[5000]++
@@ -78,6 +93,13 @@ func TestRestoreForTest(t *testing.T) {
 	} {
 		if _, err := etcd.TestRestore(t.Context(), bytes.NewReader(damaged), dir); !errors.Is(err, etcd.ErrSnapshot) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, id := range branches(whole) { // a cycle: bbolt would follow it without an end
+		cyclic := bytes.Clone(whole)
+		binary.LittleEndian.PutUint64(cyclic[id*pageSize+16+8:], uint64(id)) //nolint:gosec // of a page
+		if _, err := etcd.TestRestore(t.Context(), bytes.NewReader(summed(cyclic)), dir); !errors.Is(err, etcd.ErrSnapshot) {
+			t.Errorf("page %d is its own child: %v", id, err)
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same damage each time
