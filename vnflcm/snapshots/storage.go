@@ -52,7 +52,7 @@ func (d directory) Create(_ context.Context, name string) (File, error) {
 		}
 		file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+partial) // mode 0600
 		if err == nil {
-			return &dirFile{File: file, path: path}, nil
+			return &dirFile{File: file, path: path, root: string(d)}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || tries == maxTries { // Remove has removed the folder of the instance meanwhile
 			return nil, err
@@ -70,6 +70,7 @@ type dirFile struct {
 	*os.File
 
 	path      string
+	root      string // of the storage
 	committed bool
 }
 
@@ -83,7 +84,16 @@ func (f *dirFile) Commit() error {
 	if err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(f.path))
+	return f.syncFolders()
+}
+
+// syncFolders makes the name of the file durable, and those of its folders, which Create may have made.
+func (f *dirFile) syncFolders() error {
+	for folder := filepath.Dir(f.path); ; folder = filepath.Dir(folder) {
+		if err := syncFolder(folder); err != nil || folder == filepath.Clean(f.root) || folder == filepath.Dir(folder) {
+			return err
+		}
+	}
 }
 
 // Abort implements File.
