@@ -191,6 +191,9 @@ func (d *Driver) testArchive(ctx context.Context, from *tar.Reader) (restored et
 // beforeHeal bounds a snapshot before a heal: the cluster must not wait for it for long.
 const beforeHeal = 10 * time.Minute
 
+// saveLimit bounds the step of the snapshot. It is longer than beforeHeal: a snapshot that takes too long is a warning, and the step does not fail.
+func saveLimit(Timeouts) time.Duration { return beforeHeal + time.Minute }
+
 // runSaveBefore takes a snapshot before a heal removes members of etcd.
 func runSaveBefore(ctx context.Context, e *environment, _ mgmt.Node) error {
 	err := mgmt.Within(ctx, beforeHeal, func(ctx context.Context) error {

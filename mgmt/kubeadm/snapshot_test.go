@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/afero"
@@ -284,10 +285,16 @@ func TestDamagedArchives(t *testing.T) {
 	}
 }
 
-// failing is a storage that has no space.
-type failing struct{ snapshots.Storage }
+// failing is a storage that has no space. It records the times by which files must be complete.
+type failing struct {
+	snapshots.Storage
 
-func (failing) Create(context.Context, string) (snapshots.File, error) {
+	deadlines chan time.Time
+}
+
+func (f failing) Create(ctx context.Context, _ string) (snapshots.File, error) {
+	deadline, _ := ctx.Deadline()
+	f.deadlines <- deadline
 	return nil, errors.New("no space left")
 }
 
@@ -297,7 +304,8 @@ func TestSnapshotBefore(t *testing.T) {
 	l := newLab(t)
 	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), oldVersion(t), clustertest.Sized("complex", 0))...)
 	from := l.Snapshot()
-	full, err := snapshots.New(failing{snapshots.Directory(t.TempDir())})
+	deadlines := make(chan time.Time, 10)
+	full, err := snapshots.New(failing{snapshots.Directory(t.TempDir()), deadlines})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,9 +343,14 @@ func TestSnapshotBefore(t *testing.T) {
 		t.Errorf("snapshots: %v", causes(well))
 	}
 
-	stopped := openLab(t, setup{from: from, snapshots: full})
+	const install = 5 * time.Minute
+	stopped := openLab(t, setup{from: from, snapshots: full, driver: kubeadm.Config{Timeouts: kubeadm.Timeouts{Install: install}}})
+	begun := time.Now()
 	if !warned(heal(stopped)) || len(causes(stopped)) != 0 {
 		t.Error("a heal without a snapshot has no warning, or a snapshot")
+	}
+	if deadline := <-deadlines; deadline.Before(begun.Add(install + time.Minute)) {
+		t.Errorf("the snapshot has time until %v: a heal with a short Install would fail by it", deadline)
 	}
 	opID, err := stopped.Maintain(t.Context(), id, upgrading(t, `{"kubernetes_version":"1.36.3"}`))
 	if err := stopped.Fails(opID, err); !strings.Contains(err.Error(), "the check snapshot") || !strings.Contains(err.Error(), "no space left") {
