@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vnfkit/vnfkit/internal/fanout"
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -28,7 +29,7 @@ type preflightParam struct {
 
 var (
 	checkMachine = step("preflight", "what would keep the machine from being a node is found before the machine is changed", installLimit, runPreflight)
-	pullImages   = step("images", "the machine has the images of a node, or can pull them", installLimit, runPullNodeImages)
+	pullImages   = step("images", "the machine has the images of a node, or can pull them", pullLimit, runPullNodeImages)
 )
 
 // preflight checks the names of checks.
@@ -260,12 +261,18 @@ func (e *environment) closedRegistries(ctx context.Context, n mgmt.Node) (out []
 	return out, nil
 }
 
+// pullLimit bounds the step images. It is longer than the time for the images: images that take too long are a finding, which does not refuse a heal.
+func pullLimit(t Timeouts) time.Duration { return t.Install + time.Minute }
+
 // runPullNodeImages pulls the images of kubeadm that a node needs, by name, before kubeadm runs.
 func runPullNodeImages(ctx context.Context, e *environment, n mgmt.Node) error {
-	images, err := e.nodeImages(ctx, n)
-	if err == nil {
-		err = client.Pull(ctx, n.SSH, e.p.Registries, images)
-	}
+	err := mgmt.Within(ctx, e.config.Timeouts.Install, func(ctx context.Context) error {
+		images, err := e.nodeImages(ctx, n)
+		if err != nil {
+			return err
+		}
+		return client.Pull(ctx, n.SSH, e.p.Registries, images)
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
