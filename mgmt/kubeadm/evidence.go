@@ -36,7 +36,7 @@ const (
 // explained are the tasks whose failure the machine or the cluster explains. The names of their steps, and of such steps in an upgrade, begin
 // so.
 var explained = []string{"init", "join", "network", "ready", "registries", "images", "members", "drain", "detach", "etcd-first", "control-plane", "kubelet", "node",
-	"static-pods", "addons", "restart", "start", "await-etcd"}
+	"static-pods", "addons", "restart", "start", "await-etcd", "snapshot", "restore", "delete-lost-nodes"}
 
 // witnesses has what evidence of earlier failures of this phase has found.
 type witnesses struct {
@@ -147,7 +147,7 @@ func (e *environment) events(ctx context.Context, n mgmt.Node) []evidence.File {
 	for _, event := range list {
 		fmt.Fprintln(&text, event)
 	}
-	return []evidence.File{{Name: "events", Text: text.String(), Last: evidence.Lines}}
+	return []evidence.File{{Name: "events", Text: evidence.End(text.String()), Last: evidence.Lines}}
 }
 
 func (w *witnesses) isDead(n mgmt.Node) bool {

@@ -111,13 +111,16 @@ func (s source) read(ctx context.Context, n mgmt.Node) (out []File, err error) {
 	return []File{{Name: s.name, Text: said, Last: s.last}}, err
 }
 
+// End returns the end of a text, as much of it as a file may have.
+func End(text string) string { return text[max(0, len(text)-mostText):] }
+
 // Program returns the last lines of the program whose failure is in err; nil if no program has failed.
 func Program(err error) []File {
 	exit, failed := errors.AsType[*sshexec.ExitError](err)
 	if !failed || !strings.Contains(strings.TrimSpace(exit.Stderr), "\n") { // the error has the last line
 		return nil
 	}
-	return []File{{Name: "program", Text: exit.Stderr, Last: Lines}}
+	return []File{{Name: "program", Text: End(exit.Stderr), Last: Lines}}
 }
 
 // Summary returns the lines of files that explain a failure, in at most most bytes.
