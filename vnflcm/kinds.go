@@ -1,6 +1,10 @@
 package vnflcm
 
-import "github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+import (
+	"slices"
+
+	"github.com/vnfkit/vnfkit/vnflcm/internal/ledger"
+)
 
 // Kinds of records.
 const (
@@ -31,55 +35,54 @@ const (
 	kindEvidence    = "evidence"
 )
 
+// kind is a kind of records, with a function that returns a value which the content of the records is read into.
+type kind struct {
+	name    string
+	content func() any
+}
+
+func newOf[T any]() any { return new(T) }
+
+// lastingKinds are the kinds of records that Reseal seals under the newest key, in this order: the record of the format is the last one.
+var lastingKinds = []kind{
+	{kindInstance, newOf[instanceRecord]},
+	{kindAbandoned, newOf[AbandonedInstance]},
+	{kindAdoption, newOf[string]},
+	{kindOperation, newOf[operationRecord]},
+	{kindHook, newOf[instanceRecord]},
+	{kindHookInitial, newOf[InstantiateVnfRequest]},
+	{ledger.KindClaim, newOf[ledger.ClaimRecord]},
+	{kindSuspect, newOf[suspectRecord]},
+	{kindCancel, newOf[cancelRequest]},
+	{kindGrantOrder, newOf[grantOrder]},
+	{kindStep, newOf[journalEntry]},
+	{kindHistory, newOf[historyRecord]},
+	{kindCount, newOf[MachineCount]},
+	{kindChange, newOf[changeRecord]},
+	{kindState, newOf[any]},
+	{kindDocument, newOf[any]},
+	{kindVIM, newOf[vimRecord]},
+	{kindVIMDefault, newOf[string]},
+	{kindVIMNotes, newOf[vimNotes]},
+	{kindRenewal, newOf[renewal]},
+	{kindRemovedVIM, newOf[removedVIM]},
+	{kindExpiry, newOf[expiryRecord]},
+	{kindAutomatic, newOf[automaticRecord]},
+	{kindPackageUse, newOf[packageUse]},
+	{kindSnapshot, newOf[snapshotRecord]},
+	{kindEvidence, newOf[evidenceRecord]},
+	{ledger.KindMeta, newOf[any]},
+}
+
+// leaseKinds are the kinds of records that processes write again and again, under the newest key.
+var leaseKinds = []kind{{ledger.KindProcess, newOf[ledger.LeaseRecord]}, {ledger.KindLease, newOf[ledger.LeaseRecord]}}
+
 // contentOf returns a value that the content of records of a kind is read into.
-func contentOf(kind string) any {
-	switch kind {
-	case kindInstance, kindHook:
-		return new(instanceRecord)
-	case kindAbandoned:
-		return new(AbandonedInstance)
-	case kindOperation:
-		return new(operationRecord)
-	case kindHookInitial:
-		return new(InstantiateVnfRequest)
-	case ledger.KindProcess, ledger.KindLease:
-		return new(ledger.LeaseRecord)
-	case ledger.KindClaim:
-		return new(ledger.ClaimRecord)
-	case kindSuspect:
-		return new(suspectRecord)
-	case kindCancel:
-		return new(cancelRequest)
-	case kindGrantOrder:
-		return new(grantOrder)
-	case kindStep:
-		return new(journalEntry)
-	case kindHistory:
-		return new(historyRecord)
-	case kindCount:
-		return new(MachineCount)
-	case kindChange:
-		return new(changeRecord)
-	case kindVIM:
-		return new(vimRecord)
-	case kindVIMDefault, kindAdoption:
-		return new(string)
-	case kindVIMNotes:
-		return new(vimNotes)
-	case kindRemovedVIM:
-		return new(removedVIM)
-	case kindRenewal:
-		return new(renewal)
-	case kindExpiry:
-		return new(expiryRecord)
-	case kindEvidence:
-		return new(evidenceRecord)
-	case kindPackageUse:
-		return new(packageUse)
-	case kindSnapshot:
-		return new(snapshotRecord)
-	case kindAutomatic:
-		return new(automaticRecord)
+func contentOf(name string) any {
+	for _, k := range slices.Concat(lastingKinds, leaseKinds) {
+		if k.name == name {
+			return k.content()
+		}
 	}
 	return new(any)
 }

@@ -18,9 +18,9 @@ import (
 // error (ErrUnreadable).
 func (m *Manager) Reseal(ctx context.Context) (left int, err error) {
 	var errs []error
-	for _, kind := range []string{kindInstance, kindAbandoned, kindAdoption, kindOperation, kindHook, kindHookInitial, ledger.KindClaim, kindSuspect, kindCancel, kindGrantOrder, kindStep, kindHistory, kindCount, kindChange, kindState, kindDocument, kindVIM, kindVIMDefault, kindVIMNotes, kindRenewal, kindRemovedVIM, kindExpiry, kindAutomatic, kindPackageUse, kindSnapshot, kindEvidence, ledger.KindMeta} {
+	for _, kind := range lastingKinds {
 		// One at a time: a record may have any size, and several can be more than fits into memory.
-		err := m.records.EachPage(ctx, store.Query{Kind: kind, Limit: 1}, func(one []store.Record) error {
+		err := m.records.EachPage(ctx, store.Query{Kind: kind.name, Limit: 1}, func(one []store.Record) error {
 			if m.records.IsNewest(one[0]) {
 				return nil
 			}
