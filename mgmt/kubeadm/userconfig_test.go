@@ -23,7 +23,7 @@ const userParams = `{"api_endpoint":"api.example.org",
 	"init_configuration":{"nodeRegistration":{"imagePullPolicy":"IfNotPresent","kubeletExtraArgs":[{"name":"v","value":"4"}]}},
 	"kubeadm_patches":[{"target":"kube-apiserver","patch":{"spec":{"containers":[{"name":"kube-apiserver","resources":{"requests":{"memory":"1Gi"}}}]}}},
 		{"target":"kubeletconfiguration","type":"json","patch":[{"op":"add","path":"/maxPods","value":60}]}],
-	"control_plane_files":[{"path":"/etc/kubernetes/audit/policy.yaml","artifact":"Files/kubernetes/cni.yaml"},
+	"control_plane_files":[{"path":"/etc/kubernetes/audit/policy.yaml","content":"kind: Policy"},
 		{"path":"/etc/kubernetes/encryption/keys.yaml","content":"kind: EncryptionConfiguration # hunter2"}]}`
 
 // patchParams have a patch for every node.
@@ -62,7 +62,7 @@ func (l *lab) wantUserFiles(controlPlane, workers int) {
 func TestUserConfiguration(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{})
-	user := with(t, strings.Replace(userParams, `"api_endpoint":"api.example.org",`, "", 1))
+	user := with(t, strings.NewReplacer(`"api_endpoint":"api.example.org",`, "", `"content":"kind: Policy"`, `"artifact":"Files/kubernetes/cni.yaml"`).Replace(userParams))
 	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("complex", 0), oldVersion(t), user)...)
 	l.wantUserFiles(3, 1)
 	info, err := l.host("masterNode-1").FS().Stat("/etc/kubernetes/encryption/keys.yaml")
