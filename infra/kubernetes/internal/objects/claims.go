@@ -79,7 +79,7 @@ func (d *deletion) markClaims(ctx context.Context, set Ref) error {
 		return err
 	}
 	return each(ctx, claims, func(ctx context.Context, _ int, r Ref) error {
-		return d.patch(ctx, r, map[string]any{"labels": map[string]any{Label: d.how.Owner.Instance}})
+		return d.patch(ctx, r, map[string]any{"metadata": map[string]any{"labels": map[string]any{Label: d.how.Owner.Instance}}})
 	})
 }
 
