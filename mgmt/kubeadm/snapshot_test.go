@@ -298,6 +298,16 @@ func (f failing) Create(ctx context.Context, _ string) (snapshots.File, error) {
 	return nil, errors.New("no space left")
 }
 
+// fullStorage returns a storage of snapshots that has no space.
+func fullStorage(t testing.TB, deadlines chan time.Time) *snapshots.Archives {
+	t.Helper()
+	full, err := snapshots.New(failing{snapshots.Directory(t.TempDir()), deadlines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
+
 // TestSnapshotBefore takes snapshots before operations: an upgrade stops without one, unless the request passes the check over, and a heal does not.
 func TestSnapshotBefore(t *testing.T) {
 	t.Parallel()
@@ -305,10 +315,7 @@ func TestSnapshotBefore(t *testing.T) {
 	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), oldVersion(t), clustertest.Sized("complex", 0))...)
 	from := l.Snapshot()
 	deadlines := make(chan time.Time, 10)
-	full, err := snapshots.New(failing{snapshots.Directory(t.TempDir()), deadlines})
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := fullStorage(t, deadlines)
 	causes := func(l *lab) (ids []string) {
 		page, err := l.Snapshots(t.Context(), vnflcm.SnapshotQuery{InstanceID: id})
 		if err != nil {

@@ -84,6 +84,7 @@ func findings(t testing.TB) map[string]finding {
 		"certificates": {check: "certificates", setup: setup{driver: kubeadm.Config{ShortCertificates: true}}, cluster: []mgmttest.Change{with(t, `{"certificate_validity":"100h"}`)}, want: "renew the certificates first"},
 		"containerd":   {check: "runtime", patch: `{"kubernetes_version":"1.38.0"}`, fatal: true, want: "containerd of workerNode-0: is too old for Kubernetes 1.38"},
 		"packages":     {check: "packages", patch: `{"kubernetes_version":"1.38.0"}`, fatal: true, want: "Version '1.38.0-*' for 'kubelet' was not found"},
+		"snapshot":     {check: "snapshot", setup: setup{snapshots: fullStorage(t, make(chan time.Time, 10))}, want: "no space left"},
 		"disk":         {check: "disk", setup: commands("df", full), want: "masterNode-0 has 1 MiB free in /etc/kubernetes/, and /var/lib/etcd has 1 MiB: an upgrade copies it twice"},
 		"gate of kubeadm": {check: "configuration", breaks: func(l *lab, id string) {
 			l.configure(id, "featureGates: {ControlPlaneKubeletLocalMode: true}")
