@@ -429,11 +429,12 @@ func (f *fake) resources(s *fakeStack) []any {
 		}
 		for i, m := range s.groups[group] {
 			nested := "nested-" + m.name
-			if s.resource(group) == nil {
+			switch {
+			case s.resource(group) == nil:
 				add(m.name, "member.yaml", m.stack, status(m.unhealthy), s.Name, s.ID, nested+"/"+m.stack, m.created)
-			} else if f.loose {
+			case f.loose:
 				add(fmt.Sprint(vdu, "-", i), "member.yaml", m.stack, status(m.unhealthy), s.Name, s.ID, nested+"/"+m.stack, m.created)
-			} else {
+			default:
 				add(m.name, "member.yaml", m.stack, status(m.unhealthy), group+"-"+s.Name, group+s.ID, nested+"/"+m.stack, m.created)
 			}
 			add(vdu, "OS::Nova::Server", m.server, status(m.sick), nested, m.stack, "", m.created)
