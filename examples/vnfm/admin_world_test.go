@@ -167,7 +167,7 @@ func TestAdminEvidence(t *testing.T) {
 	var req vnflcm.InstantiateVnfRequest
 	text, err := os.ReadFile(filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate_sandbox.json"))
 	must(t, errors.Join(err, json.Unmarshal(text, &req)))
-	over, err1 := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":{"private_registry_connection_info":[{"connection_type":"0","server":"198.18.9.8:5000","probe_image":"pause:1"}]}}`))
+	over, err1 := vnflcm.ParseParams([]byte(`{"k8s_cluster_installation_param":{"private_registry_connection_info":[{"connection_type":"0","server":"198.18.9.8:5000","probe_image":"pause:1"}],"preflight":{"pass_over":["registries"]}}}`))
 	req.AdditionalParams, err = req.AdditionalParams.Merge(over)
 	must(t, errors.Join(err, err1))
 	opID, err := l.Instantiate(t.Context(), inst.ID, req)
