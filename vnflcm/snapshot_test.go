@@ -120,7 +120,7 @@ func newSaved(t *testing.T, change func(*vnflcm.Config)) *saved {
 			change(c)
 		}
 	})
-	x.driver.cluster.world = x.world
+	x.driver.world = x.world
 	return x
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -140,7 +141,7 @@ func TestEvidence(t *testing.T) {
 			l := openLab(t, f.setup)
 			m, opID, err := f.begin(l)
 			err = l.Fails(opID, err, m)
-			wants := append(f.want, "evidence of ", " after "+f.step+":\n", "kubelet.journal:\n  kubelet message 170: login", "kubelet message 199", "containerd.journal:\n  containerd message 170")
+			wants := append(slices.Clone(f.want), "evidence of ", " after "+f.step+":\n", "kubelet.journal:\n  kubelet message 170: login", "kubelet message 199", "containerd.journal:\n  containerd message 170")
 			for _, want := range wants {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%q is not in %v", want, err)

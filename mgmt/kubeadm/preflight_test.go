@@ -97,10 +97,9 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("scale-out: %v", err)
 	}
 	l.RollBack(opID, m)
+	worker := l.vnfcs(id, "workerNode-0")
 	for name, begin := range map[string]func() (string, error){
-		"heal": func() (string, error) {
-			return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0")})
-		},
+		"heal":    func() (string, error) { return m.Heal(ctx, id, vnflcm.HealVnfRequest{VnfcInstanceID: worker}) },
 		"renewal": func() (string, error) { return m.Maintain(ctx, id, renewal) },
 	} {
 		opID, err = begin()

@@ -30,7 +30,7 @@ func New(storage Storage, recovery ...string) (*Archives, error) {
 		parsed, err := age.ParseRecipients(strings.NewReader(key))
 		if err != nil || len(parsed) != 1 {
 			// It may be the secret part: neither the text nor age's error, which may quote it, is shown.
-			return nil, fmt.Errorf("snapshots: recovery[%d] is not the public part of a recovery key, such as age1...", i)
+			return nil, fmt.Errorf("snapshots: recovery[%d] is not the public part of a recovery key: that begins with age1", i)
 		}
 		a.recovery = append(a.recovery, parsed...)
 	}

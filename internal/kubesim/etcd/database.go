@@ -23,7 +23,7 @@ func pack(content []byte, revision int) (data []byte, err error) {
 			if err := errors.Join(err1, err2, err3); err != nil {
 				return err
 			}
-			return keys.Put(binary.BigEndian.AppendUint64(nil, uint64(max(1, revision))), content) //nolint:gosec // positive
+			return keys.Put(binary.BigEndian.AppendUint64(nil, uint64(max(1, revision))), content)
 		})
 		if err := errors.Join(err, db.Close()); err != nil {
 			return err

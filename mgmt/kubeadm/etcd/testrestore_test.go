@@ -140,7 +140,7 @@ func TestRealSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer writer.Close() //nolint:errcheck // a test
+	defer writer.Close()
 	var revision int64
 	for range 100 {
 		put, err := writer.Put(t.Context(), "/registry/a", string(bytes.Repeat([]byte("v"), 10_000)))
