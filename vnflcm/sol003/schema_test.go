@@ -163,6 +163,9 @@ var openAPI = sync.OnceValues(func() (map[string]routers.Router, error) {
 		if err != nil {
 			return nil, err
 		}
+		if single := definition.Paths.Value("/vnf_snapshots/{vnfSnapshotInfoId}"); single != nil {
+			correctSnapshot(single.Get.Responses.Status(http.StatusOK).Value.Content["application/json"])
+		}
 		definition.Servers = openapi3.Servers{{URL: "/" + api + "/v2"}}
 		if out[api], err = gorillamux.NewRouter(definition); err != nil {
 			return nil, err
@@ -170,6 +173,13 @@ var openAPI = sync.OnceValues(func() (map[string]routers.Router, error) {
 	}
 	return out, nil
 })
+
+// correctSnapshot corrects the definition of a snapshot: it answers with a list, and requires triggeredAt and vnfInfo, which are none of its
+// attributes. SOL003 v3.3.1 5.4.24.3.2 answers with one VnfSnapshotInfo, whose attributes are those of the definition.
+func correctSnapshot(answer *openapi3.MediaType) {
+	answer.Schema = answer.Schema.Value.Items
+	answer.Schema.Value.Properties["vnfSnapshot"].Value.Required = []string{"id", "vnfInstanceId", "creationStartedAt", "vnfdId", "vnfInstance", "vnfcSnapshots"}
+}
 
 // correctPackages corrects the definition of packages where it deviates from the specification: checksum is a structure (SOL003 v3.3.1
 // 10.5.2.2), vnfmInfo is a list, and a filter needs no attribute (10.5.3.4).
