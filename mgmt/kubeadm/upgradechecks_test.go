@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/infra/sandbox"
 	"github.com/vnfkit/vnfkit/internal/clustertest"
@@ -255,8 +257,8 @@ func (l *lab) send(id, method, path, body string) []byte {
 	return answer
 }
 
-// configure adds lines to the ClusterConfiguration of a cluster.
-func (l *lab) configure(id, lines string) {
+// configure sets fields of the ClusterConfiguration of a cluster.
+func (l *lab) configure(id, fields string) {
 	l.t.Helper()
 	const path = configMaps + "/kubeadm-config"
 	var object map[string]any
@@ -264,9 +266,17 @@ func (l *lab) configure(id, lines string) {
 		l.t.Fatal(err)
 	}
 	data, _ := object["data"].(map[string]any)
-	data["ClusterConfiguration"] = fmt.Sprint(data["ClusterConfiguration"], lines, "\n")
-	text, err := json.Marshal(object)
+	var configuration map[string]any
+	err := errors.Join(yaml.Unmarshal([]byte(fmt.Sprint(data["ClusterConfiguration"])), &configuration), yaml.Unmarshal([]byte(fields), &configuration))
 	if err != nil {
+		l.t.Fatal(err)
+	}
+	text, err := yaml.Marshal(configuration)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	data["ClusterConfiguration"] = string(text)
+	if text, err = json.Marshal(object); err != nil {
 		l.t.Fatal(err)
 	}
 	l.send(id, http.MethodPut, path, string(text))
