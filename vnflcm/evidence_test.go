@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +32,18 @@ func (w *witness) Hooks() vnflcm.Hooks {
 
 // witnessed are toys whose instantiation fails after keep.
 func witnessed(t *testing.T, keep func(ctx context.Context, op *vnflcm.Operation) error) (x *toys, instanceID, opID string) {
+	ended := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	keeps := func(ctx context.Context, op *vnflcm.Operation) error { defer end(); return keep(ctx, op) }
 	x = newToys(t, func(cfg *vnflcm.Config) {
-		cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &witness{spy{cluster{world: cfg.Infra["toy"].(*cloud).world}, func(*vnflcm.Operation) {}}, keep}}
+		cfg.Mgmt = map[string]vnflcm.MgmtDriver{"cluster": &witness{spy{cluster{world: cfg.Infra["toy"].(*cloud).world}, func(*vnflcm.Operation) {}}, keeps}}
 	})
 	instanceID = x.create()
 	opID, err := x.Instantiate(t.Context(), instanceID, vnflcm.InstantiateVnfRequest{FlavourID: "plain", AdditionalParams: params(t, `{"password":"`+secretWord+`"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended // keep may take longer than an operation may
 	x.wait(opID, err, vnflcm.FailedTemp)
 	return x, instanceID, opID
 }
