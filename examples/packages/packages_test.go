@@ -151,9 +151,12 @@ func hasCP(f *tosca.Flavour, id, vdu string) bool {
 	return slices.ContainsFunc(f.CPs, func(cp tosca.ConnectionPoint) bool { return cp.ID == id && cp.VDU == vdu })
 }
 
-// TestHooks checks that the sample names every hook of its driver.
+// TestHooks checks that the sample names every hook of its driver but those of OPERATE: they run without a name in the VNFD, because packages
+// for Tacker have none.
 func TestHooks(t *testing.T) {
-	can := slices.Sorted(maps.Keys(kubeadm.New(kubeadm.Config{}).Hooks()))
+	can := slices.DeleteFunc(slices.Sorted(maps.Keys(kubeadm.New(kubeadm.Config{}).Hooks())), func(h vnflcm.Hook) bool {
+		return h == vnflcm.OperateStart || h == vnflcm.OperateEnd
+	})
 	for _, name := range []string{"simple", "complex"} {
 		f, err := open(t).VNFD().Flavour(name)
 		if err != nil {
