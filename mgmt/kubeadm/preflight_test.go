@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -183,21 +181,7 @@ func TestPreflightOfSources(t *testing.T) {
 // TestPreflightChecksNamed: the guide has exactly the checks that exist, and each has a finding in the tests above.
 func TestPreflightChecksNamed(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/kubeadm.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(guide), "\n## Preflight\n")
-	section, _, _ = strings.Cut(section, "\n#")
-	var documented []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|").FindAllStringSubmatch(section, -1) {
-		documented = append(documented, match[1])
-	}
-	want := slices.Sorted(slices.Values(kubeadm.PreflightChecks))
-	slices.Sort(documented)
-	if diff := cmp.Diff(want, documented); diff != "" {
-		t.Errorf("the guide:\n%s", diff)
-	}
+	want := wantDocumented(t, "## Preflight", kubeadm.PreflightChecks)
 	tested := append(slices.Collect(maps.Keys(findingsOf)), "packages", "names", "registries", "images")
 	slices.Sort(tested)
 	if diff := cmp.Diff(want, tested); diff != "" {

@@ -219,24 +219,31 @@ func passingOver(t testing.TB, patch, check string) string {
 	return string(text)
 }
 
-// TestUpgradeChecksNamed: the guide has exactly the checks that exist, and each has a finding in the test above.
-func TestUpgradeChecksNamed(t *testing.T) {
-	t.Parallel()
+// wantDocumented compares the names of checks with the first column of the table in a section of the guide, and returns the names in order.
+func wantDocumented(t *testing.T, section string, checks []string) []string {
+	t.Helper()
 	guide, err := os.ReadFile("../../docs/kubeadm.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(guide), "### Checks before an upgrade")
-	section, _, _ = strings.Cut(section, "\n#")
+	_, text, _ := strings.Cut(string(guide), "\n"+section+"\n")
+	text, _, _ = strings.Cut(text, "\n#")
 	var documented []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(section, -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(text, -1) {
 		documented = append(documented, match[1])
 	}
-	want := slices.Sorted(slices.Values(kubeadm.UpgradeChecks))
+	want := slices.Sorted(slices.Values(checks))
 	slices.Sort(documented)
 	if diff := gocmp.Diff(want, documented); diff != "" {
 		t.Errorf("the guide:\n%s", diff)
 	}
+	return want
+}
+
+// TestUpgradeChecksNamed: the guide has exactly the checks that exist, and each has a finding in the test above.
+func TestUpgradeChecksNamed(t *testing.T) {
+	t.Parallel()
+	want := wantDocumented(t, "### Checks before an upgrade", kubeadm.UpgradeChecks)
 	broken := map[string]bool{}
 	for _, f := range findings(t) {
 		broken[f.check] = true

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -27,6 +29,21 @@ func (m Machine) Exec(ctx context.Context, c sshexec.Command) error {
 func (m Machine) Output(ctx context.Context, c sshexec.Command) ([]byte, error) {
 	c.Root = true
 	return m.SSH.Output(ctx, c)
+}
+
+// Number runs a program and returns the first whole number in its standard output, such as that of df --output=avail. Output without a
+// number is an error.
+func (m Machine) Number(ctx context.Context, argv ...string) (int64, error) {
+	out, err := m.Output(ctx, sshexec.Command{Argv: argv})
+	if err != nil {
+		return 0, err
+	}
+	for _, field := range strings.Fields(string(out)) {
+		if value, err := strconv.ParseInt(field, 10, 64); err == nil {
+			return value, nil
+		}
+	}
+	return 0, errors.New(argv[0] + " prints no number")
 }
 
 // Run runs a program. Its output appears only in the error.

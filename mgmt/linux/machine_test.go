@@ -1,7 +1,9 @@
 package linux_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/vnfkit/vnfkit/mgmt/linux"
@@ -36,6 +38,19 @@ func TestBecomeRoot(t *testing.T) {
 				t.Errorf("needs a password: %t, %v", needs, err)
 			}
 		})
+	}
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"Avail\n4096\n": 4096, "812\t/var/lib/etcd\n": 812, "Avail\n-\n": 0} {
+		m, _ := machine(t, nil, map[string]sshtest.Command{"df": func(_ context.Context, p *sshtest.Process) int {
+			_, _ = io.WriteString(p.Stdout, text)
+			return 0
+		}})
+		if got, err := m.Number(t.Context(), "df"); got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
 	}
 }
 

@@ -116,11 +116,11 @@ func process(ctx context.Context, n mgmt.Node, pod string) (string, error) {
 
 // CheckRestoreSpace returns an error if a node lacks space for a snapshot of etcd and the data that are restored from it.
 func CheckRestoreSpace(ctx context.Context, n mgmt.Node) error {
-	used, err := number(ctx, n, "du", "-s", "-B1", memberData)
+	used, err := n.Root().Number(ctx, "du", "-s", "-B1", memberData)
 	if err != nil {
 		return err
 	}
-	free, err := number(ctx, n, "df", "-B1", "--output=avail", etcdData)
+	free, err := n.Root().Number(ctx, "df", "-B1", "--output=avail", etcdData)
 	if err == nil && free < 2*used {
 		err = fmt.Errorf("%s has %d MiB free in %s, and etcd has %d MiB: a restore copies it twice", n.Label(), free>>20, etcdData, used>>20)
 	}

@@ -2,10 +2,8 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -118,12 +116,12 @@ const (
 
 // CheckSpace returns an error if a control-plane node lacks space for a copy of etcd's data and a snapshot of it.
 func CheckSpace(ctx context.Context, n mgmt.Node) error {
-	used, err := number(ctx, n, "du", "-s", "-B1", etcdData)
+	used, err := n.Root().Number(ctx, "du", "-s", "-B1", etcdData)
 	if err != nil {
 		return err
 	}
 	for _, dir := range []string{directory, snapshotData} {
-		free, err := number(ctx, n, "df", "-B1", "--output=avail", dir)
+		free, err := n.Root().Number(ctx, "df", "-B1", "--output=avail", dir)
 		if err != nil {
 			return err
 		}
@@ -132,18 +130,4 @@ func CheckSpace(ctx context.Context, n mgmt.Node) error {
 		}
 	}
 	return nil
-}
-
-// number returns the first number in what a program prints.
-func number(ctx context.Context, n mgmt.Node, argv ...string) (int64, error) {
-	out, err := n.Root().Output(ctx, sshexec.Command{Argv: argv})
-	if err != nil {
-		return 0, err
-	}
-	for _, field := range strings.Fields(string(out)) {
-		if value, err := strconv.ParseInt(field, 10, 64); err == nil {
-			return value, nil
-		}
-	}
-	return 0, errors.New(n.Label() + ": " + argv[0] + " prints no number")
 }

@@ -69,7 +69,7 @@ func Size(ctx context.Context, n mgmt.Node, isControlPlane bool) ([]Finding, err
 	if isControlPlane {
 		disk, memory = controlDisk, controlPlane
 	}
-	cores, err1 := number(ctx, n, "nproc")
+	cores, err1 := n.Root().Number(ctx, "nproc")
 	total, err2 := memoryOf(ctx, n)
 	var out []Finding
 	if isControlPlane && err1 == nil && cores < leastCores {
@@ -96,21 +96,7 @@ func Free(ctx context.Context, n mgmt.Node, dir string) (int64, error) {
 	if err != nil || !exists {
 		return -1, err
 	}
-	return number(ctx, n, "df", "-B1", "--output=avail", dir)
-}
-
-// number returns the first number in what a program prints.
-func number(ctx context.Context, n mgmt.Node, argv ...string) (int64, error) {
-	out, err := n.Root().Output(ctx, sshexec.Command{Argv: argv})
-	if err != nil {
-		return 0, err
-	}
-	for _, field := range strings.Fields(string(out)) {
-		if value, err := strconv.ParseInt(field, 10, 64); err == nil {
-			return value, nil
-		}
-	}
-	return 0, errors.New(n.Label() + ": " + argv[0] + " prints no number")
+	return n.Root().Number(ctx, "df", "-B1", "--output=avail", dir)
 }
 
 // memoryOf returns the memory of a machine in bytes (proc_meminfo(5)).
