@@ -28,7 +28,7 @@ func (n *nestedStack) status(otherwise string) string {
 	return otherwise
 }
 
-// resource returns a resource of the template of a stack, nil if there is none.
+// resource returns a resource of the template of a stack, or nil if the template lacks it.
 func (s *fakeStack) resource(name string) map[string]any {
 	template, _ := s.template.(map[string]any)
 	resources, _ := template["resources"].(map[string]any)

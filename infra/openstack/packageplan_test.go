@@ -91,25 +91,31 @@ func TestNumbersOfPackage(t *testing.T) {
 	if n := len(l.shown()); n != 4 {
 		t.Errorf("%d servers", n)
 	}
-	if err := l.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
+	l.backAndOn(opID, before)
+	l.settle(nextImage[0], nextFlavor[0])
+}
+
+// backAndOn rolls a paused change back, then adds two workers by the new package and removes them by the first one.
+func (l *lab) backAndOn(opID string, before map[string]string) {
+	l.t.Helper()
+	if err := l.Rollback(l.t.Context(), opID); err != nil {
+		l.t.Fatal(err)
 	}
-	if occ, err := l.Wait(t.Context(), opID); occ.OperationState != vnflcm.RolledBack {
-		t.Fatalf("operation %+v: %v", occ, err)
+	if occ, err := l.Wait(l.t.Context(), opID); occ.OperationState != vnflcm.RolledBack {
+		l.t.Fatalf("operation %+v: %v", occ, err)
 	}
 	if diff := cmp.Diff(before, l.servers()); diff != "" {
-		t.Errorf("rolled back:\n%s", diff)
+		l.t.Errorf("rolled back:\n%s", diff)
 	}
 	more := l.must(l.changePackage(nextVNFD, "{}"))
 	if len(more) != 5 || len(changed(before, more)) != 2 {
-		t.Errorf("%v\n%v", before, more)
+		l.t.Errorf("%v\n%v", before, more)
 	}
 	if _, err := l.changePackage(vnfdID, "{}"); err == nil || !strings.Contains(err.Error(), "must name workerNode: the change ends the VNFC") {
-		t.Errorf("error %v", err)
+		l.t.Errorf("error %v", err)
 	}
 	fewer := l.must(l.changePackage(vnfdID, `{"allow_data_loss": ["workerNode"]}`))
 	if len(fewer) != 3 || len(changed(more, fewer)) != 0 {
-		t.Errorf("%v\n%v", more, fewer)
+		l.t.Errorf("%v\n%v", more, fewer)
 	}
-	l.settle(nextImage[0], nextFlavor[0])
 }

@@ -106,26 +106,7 @@ func TestNumbersOfIndividuals(t *testing.T) {
 	if diff := cmp.Diff([2]int{0, 4}, l.packages()); diff != "" {
 		t.Error(diff)
 	}
-	if err := l.Rollback(t.Context(), opID); err != nil {
-		t.Fatal(err)
-	}
-	if occ, err := l.Wait(t.Context(), opID); occ.OperationState != vnflcm.RolledBack {
-		t.Fatalf("operation %+v: %v", occ, err)
-	}
-	if diff := cmp.Diff(before, l.servers()); diff != "" {
-		t.Errorf("rolled back:\n%s", diff)
-	}
-	more := l.must(l.changePackage(nextVNFD, "{}"))
-	if len(more) != 5 || len(changed(before, more)) != 2 {
-		t.Errorf("%v\n%v", before, more)
-	}
-	if _, err := l.changePackage(vnfdID, "{}"); err == nil || !strings.Contains(err.Error(), "must name workerNode: the change ends the VNFC") {
-		t.Errorf("error %v", err)
-	}
-	fewer := l.must(l.changePackage(vnfdID, `{"allow_data_loss": ["workerNode"]}`))
-	if len(fewer) != 3 || len(changed(more, fewer)) != 0 {
-		t.Errorf("%v\n%v", more, fewer)
-	}
+	l.backAndOn(opID, before)
 }
 
 // TestOtherValuesForMixedVNF continues a change that was given up with other values for the VNFC that has changed.
