@@ -66,7 +66,7 @@ func (w *work) inspectReleases(ctx context.Context) (out []vnflcm.Finding, err e
 	return out, errors.Join(errs...)
 }
 
-// expectedPods returns the VNFCs of the record that have pods: none of a stopped VNF.
+// expectedPods returns the VNFCs of the record that have pods. VNFCs of a stopped VNF have no pods.
 func expectedPods(op *vnflcm.Operation) []vnflcm.VNFC {
 	if info := op.Instance().InstantiatedVnfInfo; info != nil && info.VnfState == vnflcm.VnfStopped {
 		return nil

@@ -129,7 +129,7 @@ func (w *work) originSide(ctx context.Context, r running, t tree) (packageSide, 
 	return side, nil
 }
 
-// noteHostKeys adds the host keys of the stack to the hidden parameters of a side: the target has none of a VDU that it lacks.
+// noteHostKeys adds the host keys of the stack to the hidden parameters of a side. Keys of VDUs that only the stack has are left out.
 func (w *work) noteHostKeys(ctx context.Context, side *packageSide, template *hot.Template, t tree) error {
 	before := *w
 	op := *w.op

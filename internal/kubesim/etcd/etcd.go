@@ -18,7 +18,7 @@ type Cluster struct {
 	Members []Member `json:"members"`
 	Leader  uint64   `json:"leader"`
 	Term    uint64   `json:"term"`
-	Token   string   `json:"token,omitempty"` // of the restore that has made the members; none of those of kubeadm
+	Token   string   `json:"token,omitempty"` // of the restore that has made the members; members that kubeadm has made have no token
 	Past    []string `json:"past,omitempty"`  // tokens before
 }
 
