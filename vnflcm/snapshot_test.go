@@ -33,6 +33,7 @@ type saving struct {
 	takeErr  error
 	testErr  error
 	opened   string // content of the newest snapshot when a hook ran
+	foreign  string // a snapshot that a hook must not be able to open
 	during   func(ctx context.Context)
 	taken    int
 	inHealed []string // ids of the snapshots that heal_start has taken
@@ -81,6 +82,9 @@ func (d *saving) Hooks() vnflcm.Hooks {
 				continue
 			}
 			d.set(func() { d.inHealed = append(d.inHealed, id) })
+		}
+		if _, err := op.OpenSnapshot(ctx, d.foreign); !errors.Is(err, vnflcm.ErrNotFound) {
+			return fmt.Errorf("a snapshot of another instance: %w", err)
 		}
 		list, err := op.Snapshots(ctx)
 		if err != nil || len(list) == 0 {
@@ -192,7 +196,8 @@ func TestCreateSnapshot(t *testing.T) {
 	}
 	_, err = x.CreateSnapshot(t.Context(), id, vnflcm.CreateVnfSnapshotRequest{VnfSnapshotInfoID: info})
 	wantIs(t, err, vnflcm.ErrState)
-	x.driver.set(func() { x.driver.content = "newer" })
+	foreign := x.take(x.instantiated("plain"), vnflcm.Completed)
+	x.driver.set(func() { x.driver.content, x.driver.foreign = "newer", foreign })
 	opID, err = x.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{"worker-0"}})
 	x.wait(opID, err, vnflcm.Completed)
 	if x.driver.opened != "newer" || len(x.driver.inHealed) != 2 || x.driver.inHealed[0] != x.driver.inHealed[1] {
