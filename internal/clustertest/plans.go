@@ -31,7 +31,7 @@ func (l *Lab) CheckPlan(name, id string, request any, stepName func(vnflcm.StepI
 		t.Error("Preview has stored something")
 	}
 	plan.Losses = nil // they name revisions and times
-	opID, err := l.start(m, id, request)
+	opID, err := l.Start(m, id, request)
 	l.Must(opID, err, m)
 	var steps []string
 	for _, info := range recorded.List() {
@@ -50,8 +50,8 @@ func (l *Lab) CheckPlan(name, id string, request any, stepName func(vnflcm.StepI
 // idForm is the id of a VNFC behind its name. Ids differ in every run.
 var idForm = regexp.MustCompile(` \([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\)`)
 
-// start starts the operation for a request.
-func (l *Lab) start(m *vnflcm.Manager, id string, request any) (string, error) {
+// Start starts the operation for a request.
+func (l *Lab) Start(m *vnflcm.Manager, id string, request any) (string, error) {
 	ctx := l.t.Context()
 	switch r := request.(type) {
 	case vnflcm.InstantiateVnfRequest:

@@ -1,6 +1,7 @@
 package kubeadm_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -252,7 +253,8 @@ func TestChangeRefused(t *testing.T) {
 	}
 }
 
-// TestLocalVolumes names the persistent volumes on the disk of a worker as data that ends, and those of hostPath on each node.
+// TestLocalVolumes names the persistent volumes on the disk of a worker as data that ends, and those of hostPath on each node: a change of the
+// package needs consent, heals and a scale-in have warnings.
 func TestLocalVolumes(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: rebuilding})
@@ -283,6 +285,33 @@ func TestLocalVolumes(t *testing.T) {
 	preview, err := l.Preview(t.Context(), id, changing(t, `{"allow_data_loss":["workerNode"]}`))
 	if err != nil || len(preview.Package.Losses) != 2 {
 		t.Errorf("preview %+v, %v", preview, err)
+	}
+
+	const onEach = "the local volumes of the node of %s end with the machine: PersistentVolume host-path of the claim default/db"
+	all := fmt.Sprintf(onEach, "masterNode-0") + "\n" + fmt.Sprintf(onEach, "workerNode-0") + "\n" + fmt.Sprintf(onEach, "workerNode-1") + ", PersistentVolume local-1 of the claim default/db"
+	for _, c := range []struct {
+		request any
+		want    string
+	}{
+		{wholeHeal, all},
+		{vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"}, fmt.Sprintf(onEach, "workerNode-1") + ", PersistentVolume local-1 of the claim default/db"},
+		{vnflcm.HealVnfRequest{VnfcInstanceID: l.vnfcs(id, "workerNode-0")}, fmt.Sprintf(onEach, "workerNode-0")},
+	} {
+		preview, err := l.Preview(t.Context(), id, c.request)
+		if err != nil {
+			t.Fatalf("%+v: %v", c.request, err)
+		}
+		if got := strings.Join(preview.Losses, "\n"); got != c.want {
+			t.Errorf("%+v: preview %s, want %s", c.request, got, c.want)
+		}
+		if c.want == all {
+			continue // the other operations run
+		}
+		opID, err := l.Start(l.Manager, id, c.request)
+		l.Must(opID, err)
+		if got := l.warnings(opID); !strings.Contains(got, c.want) {
+			t.Errorf("%+v: warnings %s, want %s", c.request, got, c.want)
+		}
 	}
 }
 

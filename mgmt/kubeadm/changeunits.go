@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/cluster"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/storage"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -140,7 +139,13 @@ func (a *arrangement) lose(u vnflcm.PackageUnit, resource string, with ...string
 
 // findLocalVolumes adds a loss for each node that has persistent volumes on a disk that ends.
 func (d *Driver) findLocalVolumes(ctx context.Context, a *arrangement) error {
-	if !slices.ContainsFunc(a.plan.Units, func(u vnflcm.PackageUnit) bool { return u.EndsDisk() && a.isNode(u) }) {
+	var ends []vnflcm.VNFC
+	for _, u := range a.plan.Units {
+		if u.EndsDisk() && a.isNode(u) {
+			ends = append(ends, vnflcm.VNFC{ID: u.ID})
+		}
+	}
+	if len(ends) == 0 {
 		return nil
 	}
 	e, err := d.open(ctx, a.op)
@@ -148,39 +153,20 @@ func (d *Driver) findLocalVolumes(ctx context.Context, a *arrangement) error {
 		return err
 	}
 	defer e.Close()
-	return mgmt.Within(ctx, healthLimit, func(ctx context.Context) error {
-		nodes, err := e.kube.Nodes(ctx)
-		if err != nil {
-			return fmt.Errorf("kubeadm: the cluster must answer before its nodes change: %w", err)
-		}
-		volumes, err := e.kube.LocalVolumes(ctx)
-		for _, u := range a.plan.Units {
-			if u.EndsDisk() && a.isNode(u) {
-				a.loseVolumes(u, e.nodes(), nodes, volumes)
+	volumes, err := e.localVolumes(ctx, clusternodes.Among(e.nodes(), ends), healthLimit)
+	if err != nil {
+		return fmt.Errorf("kubeadm: the cluster must answer before its nodes change: %w", err)
+	}
+	for _, u := range a.plan.Units {
+		for _, v := range volumes {
+			if v.node.ID == u.ID {
+				a.lose(u, v.String(), v.claims...)
 			}
 		}
-		return err
-	})
+	}
+	return nil
 }
 
 func (a *arrangement) isNode(u vnflcm.PackageUnit) bool {
 	return a.is(u, a.p.Cluster.Master.SSHCPName) || a.is(u, a.p.Cluster.Worker.SSHCPName)
-}
-
-// loseVolumes adds a loss for the volumes on the disk of one unit.
-func (a *arrangement) loseVolumes(u vnflcm.PackageUnit, machines []mgmt.Node, nodes []cluster.Node, volumes []cluster.LocalVolume) {
-	i := slices.IndexFunc(machines, func(n mgmt.Node) bool { return n.ID == u.ID })
-	at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return i >= 0 && n.Address == machines[i].IP })
-	if at < 0 {
-		return
-	}
-	var names []string
-	for _, v := range volumes {
-		if v.IsOn(nodes[at]) {
-			names = append(names, "PersistentVolume "+v.Name+" of the claim "+v.Claim)
-		}
-	}
-	if len(names) > 0 {
-		a.lose(u, "the local volumes of the node of "+machines[i].Label(), names...)
-	}
 }

@@ -42,6 +42,7 @@ func scaleOut(c clusterShape) *operationPlan {
 func scaleIn(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.ScaleStart)
+	p.Once(nameLocalVolumes)
 	workers := plan.Removed(c.Workers)
 	unrouted := p.leaveRoutes(nil, workers, nil)
 	for _, n := range workers {
@@ -65,8 +66,11 @@ func heal(c clusterShape) *operationPlan {
 	}
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.HealStart)
+	if c.healsNodes() {
+		p.Once(nameLocalVolumes)
+	}
 	if c.Whole {
-		p.Once(forget, p.Once(removeVIM))
+		p.Once(forget, p.Once(removeVIM), p.All())
 		p.Begin(vnflcm.HealEnd)
 		p.makeCluster(p.changeRegistries())
 		return &p.operationPlan

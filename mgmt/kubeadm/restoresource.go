@@ -130,8 +130,17 @@ func (e *environment) refuseRestore(ctx context.Context, check string, finding e
 
 var _ vnflcm.LossTeller = (*Driver)(nil)
 
-// Losses implements vnflcm.LossTeller: what a restore of etcd gives up, as the control-plane nodes that stay show it within 20 s.
+// Losses implements vnflcm.LossTeller: what a restore of etcd gives up, as the control-plane nodes that stay show it within 20 s, and in other
+// heals and in scale-ins the local volumes of nodes, as the cluster shows them within 20 s.
 func (d *Driver) Losses(ctx context.Context, op *vnflcm.Operation) ([]string, error) {
+	if endsMachines(op) {
+		e, err := d.open(ctx, op)
+		if err != nil {
+			return nil, err
+		}
+		defer e.Close()
+		return e.localLosses(ctx), context.Cause(ctx)
+	}
 	if op.Heal == nil || op.WholeVNF() || !restoreParamOf(op).restores() {
 		return nil, nil
 	}
