@@ -227,6 +227,30 @@ func TestFailingMember(t *testing.T) {
 	l.settle(nextImage[0], nextFlavor[0])
 }
 
+// TestFailedMember gives a change up whose first server Nova could not change: its VNFC runs by the former package, and the next change
+// includes it, although Heat has the new definition already.
+func TestFailedMember(t *testing.T) {
+	t.Parallel()
+	l := newChangeLab(t, slices.Concat(nextImage, nextFlavor)...)
+	before := l.packageOf()
+	l.mu.Lock()
+	l.broken = func(*member) string { return "No valid host" }
+	l.mu.Unlock()
+	opID, err := l.changePackage(nextVNFD, "{}")
+	l.ends(opID, err, vnflcm.FailedTemp)
+	if err := l.Fail(t.Context(), opID); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, l.packageOf()); diff != "" {
+		t.Errorf("packages of VNFCs:\n%s", diff)
+	}
+	l.mu.Lock()
+	l.broken = nil
+	l.mu.Unlock()
+	l.must(l.changePackage(nextVNFD, "{}"))
+	l.settle(nextImage[1], nextFlavor[1])
+}
+
 // TestMixedVNF gives a change up after one VNFC. Healing and scaling leave each VNFC with its package, and a change to either of the two
 // ends the mixture.
 func TestMixedVNF(t *testing.T) {

@@ -164,6 +164,14 @@ func (f *fake) makeIndividuals(s *fakeStack, vdu, group string) {
 	}
 }
 
+// defined is the definition of a member in the stack of its group, also if Nova has failed to follow it.
+func (m *member) defined() any {
+	if m.ahead != nil {
+		return m.ahead
+	}
+	return m.def
+}
+
 // change gives a member another definition.
 func (f *fake) change(m *member, def any) {
 	was, now := propertiesOf(m.def), propertiesOf(def)
@@ -196,7 +204,7 @@ func (f *fake) attribute(s *fakeStack, name string) (int, any) {
 func (f *fake) groupTemplate(s *fakeStack, group string) any {
 	resources, ids := map[string]any{}, map[string]any{}
 	for _, m := range s.groups[group] {
-		resources[m.name], ids[m.name] = m.def, map[string]any{"get_resource": m.name}
+		resources[m.name], ids[m.name] = m.defined(), map[string]any{"get_resource": m.name}
 	}
 	return map[string]any{"heat_template_version": "2015-04-30", "resources": resources,
 		"outputs": map[string]any{"refs_map": map[string]any{"value": ids}}}
@@ -223,13 +231,18 @@ func (f *fake) updateGroup(s *fakeStack, group string, body map[string]any) (int
 	n.updated, n.left, n.failed = n.updated+1, f.polls, ""
 	s.groups[group] = slices.DeleteFunc(s.groups[group], func(m *member) bool { return template.Resources[m.name] == nil })
 	for _, m := range s.groups[group] {
-		if reflect.DeepEqual(m.def, template.Resources[m.name]) {
+		want := template.Resources[m.name]
+		if reflect.DeepEqual(m.defined(), want) && m.ahead == nil {
 			continue
 		}
-		f.change(m, template.Resources[m.name])
-		if f.broken != nil {
-			n.failed = f.broken(m)
+		if f.broken != nil && !reflect.DeepEqual(m.def, want) {
+			if reason := f.broken(m); reason != "" {
+				n.failed, m.ahead = reason, want
+				continue
+			}
 		}
+		m.ahead = nil
+		f.change(m, want)
 	}
 	for name, def := range template.Resources {
 		if !slices.ContainsFunc(s.groups[group], func(m *member) bool { return m.name == name }) {

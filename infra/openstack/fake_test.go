@@ -86,6 +86,7 @@ type member struct {
 	floating                           bool   // has a floating address
 	off                                bool   // the server is shut down
 	def                                any    // definition in the stack of the group
+	ahead                              any    // the same, if Heat could not change the server to it; nil otherwise
 	rebuilt, resized                   int
 	created                            time.Time
 }
@@ -428,6 +429,10 @@ func (f *fake) resources(s *fakeStack) []any {
 			add(group, "OS::Heat::AutoScalingGroup", group+s.ID, "CREATE_COMPLETE", s.Name, s.ID, group+"-"+s.Name+"/"+group+s.ID, time.Time{})
 		}
 		for i, m := range s.groups[group] {
+			status := status
+			if m.ahead != nil {
+				status = func(bool) string { return "UPDATE_FAILED" }
+			}
 			nested := "nested-" + m.name
 			switch {
 			case s.resource(group) == nil:

@@ -12,8 +12,9 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// UnitChanged implements vnflcm.PackageChanger. It compares the definitions that Heat has: those of a stack whose update has failed are the
-// ones that the next update completes.
+// UnitChanged implements vnflcm.PackageChanger. It compares the definitions that Heat has. A stack has the new definition of a server even if
+// Nova has failed to resize or rebuild the server, so the resource must be up to date too. The server in Nova is no evidence: it has the new
+// image also if its rebuild has failed.
 func (d *Driver) UnitChanged(ctx context.Context, op *vnflcm.Operation, u vnflcm.PackageUnit) (bool, error) {
 	w, err := d.begin(ctx, op)
 	if err != nil {
@@ -34,6 +35,9 @@ func (d *Driver) UnitChanged(ctx context.Context, op *vnflcm.Operation, u vnflcm
 	t, err := w.tree(ctx, s)
 	if err != nil {
 		return false, err
+	}
+	if u.Change == vnflcm.VnfcModified && t.isOutdated(u.ID) {
+		return false, nil
 	}
 	at := p.placeOf(u, t)
 	if at.member != "" {

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -69,6 +70,14 @@ func (t tree) servers() []server {
 		out = append(out, s)
 	}
 	return out
+}
+
+// isOutdated reports whether an update of the server of a VNFC, or of the resource of a group that contains the server, has not succeeded.
+func (t tree) isOutdated(vnfc string) bool {
+	outdated := func(r heat.Resource) bool { return r.Status.Action() == "UPDATE" && !r.Status.Complete() }
+	return slices.ContainsFunc(t.servers(), func(s server) bool {
+		return s.vnfc == vnfc && (outdated(s.Resource) || s.member != nil && outdated(*s.member))
+	})
 }
 
 func isGroup(kind string) bool {
