@@ -147,7 +147,7 @@ func (p *planner) returnFromChange() {
 // rejoin joins a machine of the batch, unless it is a node already: the machine of an operation that is rolled back may never have been changed.
 func (p *planner) rejoin(n machine, after ...tasks) tasks {
 	ready := p.Chain(n, []task{reach, findKept, unlessKept(deleteNode)}, after...)
-	for _, t := range p.preparation(n) {
+	for _, t := range slices.Concat(p.checks(), p.preparation(n)) {
 		ready = p.On(n, unlessKept(t), ready)
 	}
 	if p.isControlPlane(n) {

@@ -1,6 +1,8 @@
 package kubeadm
 
 import (
+	"slices"
+
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -30,8 +32,8 @@ func scaleOut(c clusterShape) *operationPlan {
 
 	workers := plan.Added(c.Workers)
 	var joined tasks
-	for _, n := range workers {
-		joined = append(joined, p.join(n, p.prepare(n, p.On(n, reach, running)))...)
+	for i, prepared := range p.prepareNew(workers, running) {
+		joined = append(joined, p.join(workers[i], prepared)...)
 	}
 	p.finish(workers, joined)
 	return &p.operationPlan
@@ -147,16 +149,22 @@ func (p *planner) leadAPI(t task, after tasks) tasks {
 // the VNF, if there is one. The remaining nodes join as soon as they are prepared.
 func (p *planner) makeCluster(after ...tasks) {
 	recorded := p.Once(recordSettings, after...)
+	nodes := p.nodes()
+	prepared := p.prepareNew(nodes, recorded)
 	routed := p.balancers(p.Balancers, recorded)
-	reached := p.On(p.ControlPlane[0], reach, recorded)
-	up := p.initialise(p.ControlPlane[0], p.prepare(p.ControlPlane[0], reached), routed)
+	before := prepared[0]
+	if !p.Whole { // no node is made while an image of another node is missing
+		before = slices.Concat(prepared...)
+	}
+	up := p.initialise(nodes[0], before, routed)
 
 	ended := tasks{}
-	for _, n := range p.ControlPlane[1:] {
-		ended = append(ended, p.joinControlPlane(n, p.prepare(n, p.On(n, reach, recorded), reached), up)...)
-	}
-	for _, n := range p.Workers {
-		ended = append(ended, p.join(n, p.prepare(n, p.On(n, reach, recorded), reached), up)...)
+	for i, n := range nodes[1:] {
+		join := p.join
+		if p.isControlPlane(n) {
+			join = p.joinControlPlane
+		}
+		ended = append(ended, join(n, prepared[i+1], up)...)
 	}
 	for _, n := range p.Storage {
 		ended = append(ended, p.exportVolumes(n, recorded)...)
@@ -171,21 +179,49 @@ func (p *planner) makeCluster(after ...tasks) {
 	p.Once(registerVIM, p.All())
 }
 
-// prepare prepares a new machine, which has been reached, for kubeadm or for the package's script. The preflight compares the machine with a
-// control-plane node.
-func (p *planner) prepare(n machine, after ...tasks) tasks {
-	return p.Chain(n, p.preparation(n), after...)
+// prepareNew prepares new machines side by side, and returns the last task of each. If findings refuse the operation, no machine is changed
+// before all of them have been checked. The preflight compares the machines of a new cluster with the first one.
+func (p *planner) prepareNew(machines []machine, after tasks) []tasks {
+	out := make([]tasks, len(machines))
+	var first tasks
+	for i, n := range machines {
+		reached := p.On(n, reach, after)
+		out[i] = p.Chain(n, p.checks(), reached, first)
+		if i == 0 && p.isControlPlane(n) {
+			first = reached
+		}
+	}
+	if !p.Whole && len(machines) > 0 {
+		p.checked = p.Once(allChecked, out...)
+	}
+	for i, n := range machines {
+		out[i] = p.Chain(n, p.preparation(n), out[i], p.checked)
+	}
+	return out
 }
 
-// preparation are the tasks that prepare a new machine, which has been reached, in their order.
+// prepare prepares a machine that replaces another one and has been reached. No finding refuses such a machine.
+func (p *planner) prepare(n machine, after ...tasks) tasks {
+	return p.Chain(n, slices.Concat(p.checks(), p.preparation(n)), after...)
+}
+
+// checks are the tasks that check a machine before it is changed, in their order.
+func (p *planner) checks() []task {
+	if p.Script {
+		return []task{checkMachine}
+	}
+	return []task{checkMachine, checkPlatform, checkPackages}
+}
+
+// preparation are the tasks that prepare a checked machine for kubeadm or for the package's script, in their order.
 func (p *planner) preparation(n machine) []task {
 	// writeHosts comes before setHostName: sudo looks up the name of its machine, which takes long without a name server.
-	steps := []task{checkMachine, checkPlatform, checkPackages, writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
+	steps := []task{writeHosts, setHostName, setUpSystem, installPackages, setUpRuntime}
 	if p.Virtual && p.isControlPlane(n) {
 		steps = append(steps, setUpVirtualAddress)
 	}
 	if p.Script {
-		steps = []task{checkMachine, writeHosts, uploadScript}
+		steps = []task{writeHosts, uploadScript}
 	}
 	if len(p.Storage) > 0 {
 		steps = append(steps, installNFSClient)

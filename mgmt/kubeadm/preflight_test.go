@@ -109,6 +109,27 @@ func TestPreflight(t *testing.T) {
 	l.examine(id, []string{"clocks", "cores", "disk", "disk", "memory", "memory", "mtu", "ports", "swap", "swap"})
 }
 
+// TestPreflightOfOne: a finding of one worker refuses the instantiation before the machines without findings are changed, and its retry ends
+// once the finding is corrected.
+func TestPreflightOfOne(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{})
+	const leftover = "/etc/kubernetes/pki/ca.crt"
+	m := l.Process(l.machines("sudo sh -c 'case $(hostname) in *orker*) mkdir -p /etc/kubernetes/pki && touch " + leftover + ";; esac'"))
+	opID, err := l.instantiateBy(m, clustertest.Sized("complex", 0))
+	err = l.Fails(opID, err, m)
+	if !strings.Contains(err.Error(), "preflight on workerNode-0") || strings.Contains(err.Error(), "masterNode") {
+		t.Error(err)
+	}
+	if changes := l.changes(); len(changes) > 0 {
+		t.Errorf("machines were changed: %q", changes)
+	}
+	if err := l.host("workerNode-0").FS().Remove(leftover); err != nil {
+		t.Fatal(err)
+	}
+	l.Must(opID, m.Retry(t.Context(), opID), m)
+}
+
 // examine compares the checks of what Driver.Preflight finds.
 func (l *lab) examine(id string, want []string) {
 	l.t.Helper()
