@@ -152,18 +152,11 @@ func holderOf(t *hot.Template, u vnflcm.PackageUnit) string {
 // updateStack gives the stack the definition with the resources of the units that have changed and those of op.Batch, and reads how Heat
 // describes the members of groups.
 func (p *packageWork) updateStack(ctx context.Context) error {
-	s, r, err := p.look(ctx)
+	r, t, x, err := p.progress(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := p.tree(ctx, s)
-	if err != nil {
-		return err
-	}
-	x, err := p.present(r)
-	if err != nil {
-		return err
-	}
+	s := r.stack
 	if p.op.Batch != nil {
 		p.advance(&x, t)
 	}
@@ -229,6 +222,18 @@ func (p *packageWork) readMembers(ctx context.Context, s *heat.Stack, groups []s
 	}
 	p.sides.Target.Members = now
 	return p.op.State().Put(ctx, sidesKey, p.sides)
+}
+
+// progress waits for the stack, and describes it and how far it is between the two definitions.
+func (p *packageWork) progress(ctx context.Context) (r running, t tree, x hot.Transition, err error) {
+	s, r, err := p.look(ctx)
+	if err == nil {
+		t, err = p.tree(ctx, s)
+	}
+	if err == nil {
+		x, err = p.present(r)
+	}
+	return r, t, x, err
 }
 
 // present describes how far the stack is between the two definitions.
@@ -325,15 +330,7 @@ func (p *packageWork) isLastOfBatch(u vnflcm.PackageUnit) bool {
 
 // restoreStack gives the stack the definition that it had and removes the images of the target, if no unit runs by the target any more.
 func (p *packageWork) restoreStack(ctx context.Context) error {
-	s, r, err := p.look(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := p.tree(ctx, s)
-	if err != nil {
-		return err
-	}
-	x, err := p.present(r)
+	_, t, x, err := p.progress(ctx)
 	if err != nil {
 		return err
 	}
