@@ -7,6 +7,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/internal/admission"
+	"github.com/vnfkit/vnfkit/helmclient/internal/violation"
 )
 
 // failure is a command that ran and failed.
@@ -43,7 +44,7 @@ func (e *failure) Unwrap() []error {
 // maxLines bounds the lines of standard error in an error text.
 const maxLines = 6
 
-// said returns the last lines of standard error that are not warnings.
+// said returns the last lines of standard error that are not warnings, without values that violate the schema of a chart.
 func (e *failure) said() string {
 	var lines []string
 	for line := range strings.Lines(e.stderr) {
@@ -53,7 +54,7 @@ func (e *failure) said() string {
 		}
 		lines = append(lines, strings.TrimPrefix(line, "Error: "))
 	}
-	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
+	return violation.Mask(strings.Join(lines[max(0, len(lines)-maxLines):], "\n"))
 }
 
 // classes maps messages of helm, in lower case, to classes; the first match counts. Helm's messages are not meant for

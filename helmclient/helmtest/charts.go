@@ -250,8 +250,16 @@ func testBadCharts(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 	}
+	strict := small()
+	strict["values.schema.json"] = `{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"password": {"pattern": "^[0-9]+$"}, "mail": {"format": "email"}}}`
+	_, err := s.Client.Install(s.ctx, helmclient.Install{Name: s.name("bad"), Chart: given(pack(t, "strict", "1.0.0", strict)),
+		Values: helmclient.Values{Map: map[string]any{"password": "CANARY-1", "mail": "CANARY-2"}}})
+	is(t, "values that violate the schema", err, helmclient.ErrInvalidChart)
+	if text := err.Error(); strings.Contains(text, "CANARY") || !strings.Contains(text, "at '/password': *** does not match pattern") || !strings.Contains(text, "at '/mail': *** is not valid email") {
+		t.Errorf("values that violate the schema: %s", text)
+	}
 	mine := errors.New("mine")
-	_, err := s.Client.Install(s.ctx, helmclient.Install{Name: s.name("bad"), Chart: helmclient.Chart{
+	_, err = s.Client.Install(s.ctx, helmclient.Install{Name: s.name("bad"), Chart: helmclient.Chart{
 		Archive: func() (io.ReadCloser, error) { return nil, mine },
 	}})
 	is(t, "archive that cannot be opened", err, mine)

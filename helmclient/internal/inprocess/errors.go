@@ -16,6 +16,7 @@ import (
 
 	"github.com/vnfkit/vnfkit/helmclient"
 	"github.com/vnfkit/vnfkit/helmclient/internal/admission"
+	"github.com/vnfkit/vnfkit/helmclient/internal/violation"
 	"github.com/vnfkit/vnfkit/internal/bounded"
 )
 
@@ -62,11 +63,14 @@ func classified(err error) bool {
 // maxError bounds the text of an error, in which Helm quotes the API server and the chart.
 const maxError = 16 << 10
 
-// explain adds the class to an error of Helm, and bounds its text. unknown is the class for an error that does not come
+// explain adds the class to an error of Helm, masks values that violate the schema of a chart, and bounds the text. unknown is the class for an error that does not come
 // from the API server, nil for none.
 func (k *Call) explain(err error, unknown error) error {
 	if err == nil {
 		return nil
+	}
+	if masked := violation.Mask(err.Error()); masked != err.Error() {
+		err = errors.New(masked) // Helm has no error value for it
 	}
 	return bounded.Error(k.classify(err, unknown), maxError)
 }
