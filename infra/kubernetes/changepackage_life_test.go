@@ -144,20 +144,34 @@ func TestChangeReturns(t *testing.T) {
 	}
 }
 
-// TestChangeRefused: the schema of the new chart refuses a recorded value, and the request another namespace. Nothing is touched.
+// TestChangeRefused: the schema of one new chart refuses a recorded value, which the error does not quote, and the cluster refuses to change
+// selectors as the other chart does. Other requests are wrong themselves. Nothing is touched.
 func TestChangeRefused(t *testing.T) {
 	t.Parallel()
 	l := newMCIOPLab(t, kubernetes.VimTypeHelm)
 	m := unpacked(t, l.newer["web.tgz"].Data)
-	m["web/values.schema.json"] = `{"type": "object", "properties": {"greeting": {"type": "integer"}}}`
+	m["web/values.schema.json"] = `{"type": "object", "properties": {"greeting": {"pattern": "^[0-9]+$"}}}`
 	l.newer["web.tgz"].Data = m.pack(t)
+	m = unpacked(t, l.newer["db.tgz"].Data)
+	for name, text := range m {
+		m[name] = strings.ReplaceAll(text, "pods: ", "others: ")
+	}
+	l.newer["db.tgz"].Data = m.pack(t)
 	l.instantiate("simple", mciopParams)
-	for params, want := range map[string]string{`{}`: "greeting", `{"namespace": "other"}`: "additionalParams.namespace", `{"lcm-kubernetes-def-files": ["vnfd.yaml"]}`: "lcm-kubernetes-def-files"} {
-		if _, err := l.change(params); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, vnflcm.ErrInvalidRequest) {
-			t.Errorf("%s: %v, want %s", params, err, want)
+	release := "vnf" + strings.ReplaceAll(l.id, "-", "")
+	for params, wants := range map[string][]string{
+		`{}`: {"at '/greeting': *** does not match pattern", "Deployment shop/" + release + "-db-exporter: spec.selector: field is immutable: delete the object before",
+			"StatefulSet shop/" + release + "-db: spec.selector: field is immutable; spec: updates to statefulset spec"},
+		`{"namespace": "other"}`:                      {"additionalParams.namespace"},
+		`{"lcm-kubernetes-def-files": ["vnfd.yaml"]}`: {"lcm-kubernetes-def-files"},
+	} {
+		_, err := l.change(params)
+		for _, want := range wants {
+			if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, vnflcm.ErrInvalidRequest) {
+				t.Errorf("%s: %v, want %s", params, err, want)
+			}
 		}
 	}
-	release := "vnf" + strings.ReplaceAll(l.id, "-", "")
 	if got := l.image("statefulsets", release+"-db") + " " + l.image("deployments", release+"-web"); got != "c c" {
 		t.Errorf("images %s", got)
 	}

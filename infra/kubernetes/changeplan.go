@@ -101,6 +101,9 @@ func (p *packagePlan) compareRelease(ctx context.Context, r release) error {
 	} else {
 		out, err = p.helm.Upgrade(ctx, u)
 	}
+	if err == nil {
+		err = p.rehearseFixed(ctx, had, after)
+	}
 	if err != nil {
 		return err
 	}
@@ -174,6 +177,25 @@ func (p *packagePlan) rehearse(ctx context.Context, c manifestChange) error {
 	var faults []error
 	for _, f := range findings {
 		faults = append(faults, errors.Join(&vnflcm.ParamError{Path: "additionalParams.lcm-kubernetes-def-files", Value: f.String(), Reason: "would be refused by the cluster"}, f.Reason))
+	}
+	return errors.Join(faults...)
+}
+
+// rehearseFixed refuses changes of fields that cannot be changed: Helm would fail in the middle of the upgrade.
+func (p *packagePlan) rehearseFixed(ctx context.Context, had, after objects.Manifest) error {
+	var changed []*objects.Object
+	for i, o := range after.Placed() {
+		if was := had.Object(after.Refs[i]); was != nil && !reflect.DeepEqual(was.Object, after.Objects[i].Object) {
+			changed = append(changed, o)
+		}
+	}
+	findings, err := p.objects.RehearseFixed(ctx, changed)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, f := range findings {
+		faults = append(faults, fmt.Errorf("%w: %s: %w: delete the object before, or let the new chart give it another name", helmclient.ErrRefused, f, f.Reason))
 	}
 	return errors.Join(faults...)
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/vnfkit/vnfkit/internal/kubeaccess"
 )
@@ -57,13 +56,7 @@ func (c *Client) RehearseApply(ctx context.Context, objs []*Object, owner Owner)
 	err := each(ctx, objs, func(ctx context.Context, i int, o *Object) error {
 		there, err := c.ours(ctx, RefOf(o), owner)
 		if err == nil && there != nil {
-			var at dynamic.ResourceInterface
-			if at, err = c.at(ctx, RefOf(o)); err == nil {
-				err = c.cluster.Retry(ctx, passing, func(ctx context.Context) error {
-					_, err := at.Apply(ctx, o.GetName(), mine(o, owner), metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
-					return c.cluster.Explain(err)
-				})
-			}
+			err = c.rehearseChange(ctx, mine(o, owner))
 		}
 		if errors.Is(err, ErrForeign) || refuses(err, nil) || isInvalid(err) {
 			answers[i] = err
@@ -78,6 +71,61 @@ func (c *Client) RehearseApply(ctx context.Context, objs []*Object, owner Owner)
 		}
 	}
 	return out, err
+}
+
+// RehearseFixed asks the API server by dry runs whether objects that exist would change fields that cannot be changed. Other answers, and objects
+// that do not exist, are no findings. A Reason names the fields and quotes no values.
+func (c *Client) RehearseFixed(ctx context.Context, objs []*Object) ([]Finding, error) {
+	answers := make([]error, len(objs))
+	err := each(ctx, objs, func(ctx context.Context, i int, o *Object) error {
+		there, err := c.Get(ctx, RefOf(o))
+		if err == nil && there != nil && there.GetDeletionTimestamp() == nil {
+			err = c.rehearseChange(ctx, given(o))
+		}
+		if errors.Is(err, kubeaccess.ErrNoKind) {
+			return nil // a definition that is applied before makes it
+		}
+		answers[i] = fixedFields(err)
+		return unanswered(err)
+	})
+	var out []Finding
+	for i, answer := range answers {
+		if answer != nil {
+			out = append(out, Finding{RefOf(objs[i]), answer})
+		}
+	}
+	return out, err
+}
+
+// fixedFields returns an error with the fields of an object that cannot be changed, nil if the answer is another one.
+func fixedFields(err error) error {
+	status, answered := errors.AsType[*apierrors.StatusError](err)
+	if !answered || !apierrors.IsInvalid(status) || status.ErrStatus.Details == nil {
+		return nil
+	}
+	var faults []string
+	for _, c := range status.ErrStatus.Details.Causes {
+		if isFixed(c) {
+			reason := c.Message[strings.LastIndex(c.Message, ": ")+1:] // the value stands before the last colon
+			faults = append(faults, c.Field+": "+strings.TrimSpace(reason))
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(faults, "; "))
+}
+
+// rehearseChange asks the API server by a dry run whether it applies an object.
+func (c *Client) rehearseChange(ctx context.Context, o *Object) error {
+	at, err := c.at(ctx, RefOf(o))
+	if err != nil {
+		return err
+	}
+	return c.cluster.Retry(ctx, passing, func(ctx context.Context) error {
+		_, err := at.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+		return c.cluster.Explain(err)
+	})
 }
 
 // isInvalid reports whether the API server has found an object invalid, also because of a field that cannot be changed.
@@ -148,9 +196,15 @@ func onlyImmutable(status *apierrors.StatusError) bool {
 	if !apierrors.IsInvalid(status) || status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool {
-		return !strings.Contains(c.Message, "immutable") && !strings.Contains(c.Message, "updates to statefulset spec for fields other than")
-	})
+	return !slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return !isFixed(c) })
+}
+
+// fixed are messages about fields that cannot be changed (k8s.io/kubernetes/pkg/apis: validation of apps, batch, core, rbac and storage).
+var fixed = []string{"immutable", "updates to statefulset spec", "may not change once set", "can not be unset", "cannot change roleRef", "updates to parameters are forbidden"}
+
+// isFixed reports whether a fault of an object is the change of a field that cannot be changed.
+func isFixed(c metav1.StatusCause) bool {
+	return slices.ContainsFunc(fixed, func(message string) bool { return strings.Contains(c.Message, message) })
 }
 
 // webhooksIn returns the names of the webhooks that objects configure.
