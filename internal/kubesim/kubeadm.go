@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/afero"
@@ -71,6 +72,15 @@ func (n node) Found(cl *cluster) {
 func (n node) Enter(clusterID, name string) {
 	m := n.machine()
 	m.Cluster, m.Node, m.Services["kubelet"], m.Kubelet = clusterID, name, true, m.Packages["kubelet"]
+}
+
+func (n node) Unmirror(component string) {
+	var observed func(machine, method, path string)
+	var name string
+	n.c.w.locked(func() { observed, name = n.c.w.observed, n.machine().Node })
+	if observed != nil {
+		observed(n.c.id, http.MethodDelete, "/api/v1/namespaces/kube-system/pods/"+component+"-"+name)
+	}
 }
 
 func (n node) Leave() {

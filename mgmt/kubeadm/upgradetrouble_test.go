@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -298,48 +300,41 @@ func (l *lab) cordon(machine string) {
 	}
 }
 
-// TestKubeadmEnded: kubeadm is killed after each of its changes. The next attempt puts the manifests back that kubeadm has moved away, and
-// never takes a control-plane node for a worker.
+// TestKubeadmEnded: kubeadm is killed while each static pod has no manifest. The next attempt puts the manifest back that kubeadm has moved
+// away, and never takes a control-plane node for a worker.
 func TestKubeadmEnded(t *testing.T) {
 	t.Parallel()
 	for _, machine := range []string{"masterNode-0", "masterNode-1"} {
-		for _, pod := range staticPods {
-			t.Run(machine+" without "+pod, func(t *testing.T) {
-				t.Parallel()
-				l, id := ofThree(t, setup{sandbox: sandbox.Config{Takes: 400 * time.Millisecond}})
-				h := l.host(machine)
-				stop := make(chan struct{})
-				var watching sync.WaitGroup
-				watching.Go(func() { l.whenMissing(h, kubernetesDir+"manifests/"+pod+".yaml", stop) })
-				opID, err := l.Maintain(t.Context(), id, upgrading(t, toNext))
-				occ, err := l.End(opID, err)
-				close(stop)
-				watching.Wait()
-				if err == nil {
-					t.Fatalf("kubeadm was not ended: %v", occ.OperationState)
-				}
-				l.Must(opID, l.Retry(t.Context(), opID))
-				l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
-				if left, _ := afero.Glob(h.FS(), kubernetesDir+"tmp/*"); len(left) > 0 {
-					t.Errorf("copies are left: %q", left)
+		t.Run(machine, func(t *testing.T) {
+			t.Parallel()
+			l, id := ofThree(t, setup{})
+			h := l.host(machine)
+			var missing atomic.Pointer[string]
+			l.World.OnRequest(func(id, method, path string) {
+				pod := missing.Load()
+				if method == http.MethodDelete && l.World.Host(id) == h && pod != nil && strings.HasPrefix(path, "/api/v1/namespaces/kube-system/pods/"+*pod+"-") {
+					h.CutConnections()
 				}
 			})
-		}
-	}
-}
-
-// whenMissing cuts the connections of a machine when a file is missing there.
-func (l *lab) whenMissing(h *sshtest.Host, name string, stop chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(time.Millisecond):
-		}
-		if exists, err := afero.Exists(h.FS(), name); err == nil && !exists {
-			h.CutConnections()
-			return
-		}
+			attempt := func() (string, error) { return l.Maintain(t.Context(), id, upgrading(t, toNext)) }
+			var opID string
+			for _, pod := range staticPods {
+				missing.Store(&pod)
+				var err error
+				opID, err = attempt()
+				l.Fails(opID, err)
+				attempt = func() (string, error) { return opID, l.Retry(t.Context(), opID) }
+				if exists, err := afero.Exists(h.FS(), kubernetesDir+"manifests/"+pod+".yaml"); exists || err != nil {
+					t.Errorf("kubeadm was not ended without %s: %v, %v", pod, exists, err)
+				}
+			}
+			missing.Store(nil)
+			l.Must(attempt())
+			l.wantVersions(all(3, 2, "1.36.3", "3.6.8"))
+			if left, _ := afero.Glob(h.FS(), kubernetesDir+"tmp/*"); len(left) > 0 {
+				t.Errorf("copies are left: %q", left)
+			}
+		})
 	}
 }
 

@@ -60,6 +60,7 @@ type World interface {
 	Forget(cl *Cluster)
 	Enter(clusterID, node string) // the kubelet of the machine starts, as that of a node
 	Leave()                       // it ends
+	Unmirror(component string)    // it asks the API to delete the mirror pod of a manifest that has been moved away
 	Cluster() *Cluster            // the one that the machine has entered, or nil
 	HasMember() bool              // whether an etcd has a member on the machine
 

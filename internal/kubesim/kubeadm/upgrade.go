@@ -182,6 +182,7 @@ func (c *call) replaceStaticPods(ctx context.Context, version string, u *customi
 		if err := c.FS.Remove(name); err != nil {
 			return err
 		}
+		c.w.Unmirror(component)
 		if err := program.Pause(ctx, c.w.Takes()/8); err != nil {
 			return err
 		}
