@@ -37,6 +37,7 @@ var dataTypes = map[string]dataType{
 
 	"vnflcm.CreateVnfSnapshotInfoRequest": {ignored: []string{"vnfSnapshot"}},
 	"vnflcm.CreateVnfSnapshotRequest":     {strict: true},
+	"vnflcm.RevertToVnfSnapshotRequest":   {strict: true},
 
 	"vnflcm.ExtVirtualLinkData": {ignored: []string{"extNetAttDefResourceData"}, idle: []string{"vimConnectionId"}}, // a VNF and its networks are on one VIM
 	"vnflcm.ExtManagedVirtualLinkData": {ignored: []string{"vnfLinkPort", "extManagedMultisiteVirtualLinkId", "netAttDefResourceData", "intCp"},

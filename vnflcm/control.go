@@ -109,6 +109,9 @@ func (r *run) prepareUndo(ctx context.Context) (now Resources, err error) {
 	if err != nil {
 		return now, err
 	}
+	if r.rec.Occ.Operation == OpRevertToSnapshot {
+		return now, fmt.Errorf("%w: a REVERT_TO_SNAPSHOT is not rolled back, because a part of the VNF may be as in the snapshot already: retry it, or fail it and revert to another snapshot", ErrNotSupported)
+	}
 	if !r.rec.canRollBack() {
 		return now, fmt.Errorf("%w: only INSTANTIATE, SCALE_OUT, SCALE_TO_LEVEL before its first scale-in, CHANGE_EXT_CONN and CHANGE_VNFPKG can be rolled back (SOL003 v2.6.1 5.6.2.2)", ErrNotSupported)
 	}

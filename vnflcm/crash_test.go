@@ -111,6 +111,7 @@ var scenarios = []scenario{
 	{"start", stopped, func(x *toys, id string) (string, error) { return x.Operate(x.t.Context(), id, start) }},
 	outAndIn,
 	changing,
+	revertingScenario,
 }
 
 // changing changes the package in batches of at most two VNFCs.
@@ -290,7 +291,7 @@ func checkDone(t *testing.T, name string, want, got map[string]int, cut string, 
 // resource may be left.
 func TestCrashAtEveryWriteAndResume(t *testing.T) {
 	t.Parallel()
-	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel, changing, giveUpPackage, undoPackage, returningPackage} {
+	for _, s := range []scenario{scenarios[0], scenarios[2], scenarios[5], outAndIn, giveUp, undo, undoLevel, changing, giveUpPackage, undoPackage, returningPackage, revertingScenario} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			var want end
@@ -426,7 +427,7 @@ func diesAfter(t *testing.T, s scenario, writes int32) (left int32, got end) {
 	if len(list.Items) > 0 {
 		occ = list.Items[len(list.Items)-1]
 	}
-	if s.name != "instantiate" && occ.Operation == vnflcm.OpInstantiate {
+	if s.name != "instantiate" && (occ.Operation == vnflcm.OpInstantiate || occ.Operation == vnflcm.OpCreateSnapshot) { // of the preparation
 		occ = &vnflcm.VnfLcmOpOcc{OperationState: vnflcm.RolledBack}
 	}
 	// If the process died before the operation was accepted, or before the operation changed anything, the request is sent again.

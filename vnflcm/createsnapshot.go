@@ -1,7 +1,6 @@
 package vnflcm
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,10 +68,13 @@ func (m *Manager) CreateSnapshot(ctx context.Context, instanceID string, req Cre
 // createSnapshotPhase is the phase of a CREATE_SNAPSHOT; the name is stored.
 const createSnapshotPhase = "create_snapshot"
 
-// planSnapshot finds the faults of a CREATE_SNAPSHOT.
+// planSnapshot finds the faults of a CREATE_SNAPSHOT or a REVERT_TO_SNAPSHOT.
 func (m *Manager) planSnapshot(ctx context.Context, inst *instanceRecord, rec *operationRecord) error {
 	return m.planInPlace(ctx, inst, rec, func(s *session) error {
 		_, name, err := s.snapshotter()
+		if err == nil && s.op.RevertToSnapshot != nil {
+			err = s.planRevert(ctx, inst, rec)
+		}
 		if err != nil {
 			return err
 		}
@@ -90,13 +92,16 @@ func (s *session) snapshotter() (Snapshotter, string, error) {
 	return s.m.cfg.Mgmt[names[i]].(Snapshotter), names[i], nil //nolint:forcetypeassert // see able
 }
 
-// createSnapshot is the phase of a CREATE_SNAPSHOT.
-func (s *session) createSnapshot(ctx context.Context) error {
+// doingSnapshot is the phase of a CREATE_SNAPSHOT or a REVERT_TO_SNAPSHOT.
+func (s *session) doingSnapshot(ctx context.Context) error {
 	by, name, err := s.snapshotter()
 	if err != nil {
 		return err
 	}
 	s.op.driver = name
+	if s.op.RevertToSnapshot != nil {
+		return s.revertToSnapshot(ctx)
+	}
 	return Do(ctx, s.op, "snapshot", "", func(ctx context.Context) error {
 		rec, _, err := s.m.records.snapshot(ctx, s.op.CreateSnapshot.VnfSnapshotInfoID)
 		if err != nil || rec.Snapshot != nil {
@@ -108,6 +113,17 @@ func (s *session) createSnapshot(ctx context.Context) error {
 
 // isSnapshot reports whether the operation is a CREATE_SNAPSHOT.
 func (rec *operationRecord) isSnapshot() bool { return rec.Occ.Operation == OpCreateSnapshot }
+
+// snapshotInfoID returns the snapshot that the operation takes or reverts to, "" for other operations.
+func (rec *operationRecord) snapshotInfoID() string {
+	var request struct {
+		ID string `json:"vnfSnapshotInfoId"`
+	}
+	if !rec.Occ.Operation.isOfSnapshot() || json.Unmarshal(rec.Occ.OperationParams.Reveal(), &request) != nil { // it was read before
+		return ""
+	}
+	return request.ID
+}
 
 // failSnapshot ends a CREATE_SNAPSHOT that has failed. The feed has its FAILED_TEMP before its FAILED, as after a request to fail it.
 func (r *run) failSnapshot(ctx context.Context) error {
@@ -123,11 +139,7 @@ func (r *run) releaseSnapshot(ctx context.Context, b *store.Batch) error {
 	if !r.rec.isSnapshot() {
 		return nil
 	}
-	var req CreateVnfSnapshotRequest
-	if err := json.Unmarshal(r.rec.Occ.OperationParams.Reveal(), &req); err != nil {
-		return errors.Join(ErrUnreadable, err)
-	}
-	rec, version, err := r.m.records.snapshot(ctx, req.VnfSnapshotInfoID)
+	rec, version, err := r.m.records.snapshot(ctx, r.rec.snapshotInfoID())
 	if err != nil || rec.Operation != r.rec.Occ.ID || rec.Snapshot != nil {
 		return ignoreNotFound(err)
 	}
@@ -155,38 +167,4 @@ func (m *Manager) Snapshots(ctx context.Context, q SnapshotQuery) (Page[*VnfSnap
 		info := rec.view(version)
 		return info, q.Match == nil || q.Match(info)
 	})
-}
-
-// DeleteSnapshot removes a snapshot and its archive (SOL003 v3.3.1 5.4.24.3.5). ErrConflict: an operation takes it, or works on its instance.
-// ErrState: it is the last snapshot of an instantiated VNF. Take another one before, or terminate the VNF.
-func (m *Manager) DeleteSnapshot(ctx context.Context, id string) error {
-	rec, version, err := m.records.snapshot(ctx, id)
-	if err != nil {
-		return err
-	}
-	if rec.Instance == "" {
-		return m.cfg.Store.Apply(ctx, store.Batch{Delete: []store.Record{{Kind: kindSnapshot, ID: id, Version: version}}})
-	}
-	if m.cfg.Snapshots == nil {
-		return errNoSnapshots
-	}
-	inst, _, err := m.instance(ctx, rec.Instance)
-	if ignoreNotFound(err) != nil {
-		return err
-	}
-	if err == nil {
-		if err := cmp.Or(m.heldBy(ctx, inst), m.checkLast(ctx, inst, rec)); err != nil {
-			return err
-		}
-	}
-	return m.records.removeSnapshot(ctx, m.cfg.Snapshots, rec)
-}
-
-// checkLast returns ErrState for the only snapshot of an instantiated VNF that has passed its test.
-func (m *Manager) checkLast(ctx context.Context, inst *instanceRecord, rec *snapshotRecord) error {
-	list, err := m.records.snapshotsOf(ctx, rec.Instance)
-	if err != nil || inst.Instance.InstantiationState != Instantiated || rec.Snapshot == nil || len(list) > 1 {
-		return err
-	}
-	return fmt.Errorf("%w: VNF snapshot %s is the last one of VNF instance %s: take another one first", ErrState, rec.ID, rec.Instance)
 }

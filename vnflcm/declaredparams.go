@@ -9,13 +9,15 @@ import (
 
 // sol001Operations has the names of LCM operations in SOL001 (interface Vnflcm).
 var sol001Operations = map[LcmOperation]string{
-	OpInstantiate:   "instantiate",
-	OpScale:         "scale",
-	OpScaleToLevel:  "scale_to_level",
-	OpHeal:          "heal",
-	OpTerminate:     "terminate",
-	OpChangeExtConn: "change_external_connectivity",
-	OpOperate:       "operate",
+	OpInstantiate:      "instantiate",
+	OpScale:            "scale",
+	OpScaleToLevel:     "scale_to_level",
+	OpHeal:             "heal",
+	OpTerminate:        "terminate",
+	OpChangeExtConn:    "change_external_connectivity",
+	OpOperate:          "operate",
+	OpCreateSnapshot:   "create_snapshot",
+	OpRevertToSnapshot: "revert_to_snapshot",
 }
 
 // checkDeclared compares additionalParams of the request with the attributes that the VNFD declares for the operation. Attributes that are

@@ -178,7 +178,7 @@ var standardAttributes = sync.OnceValue(func() map[LcmOperation]pathSet {
 	out := map[LcmOperation]pathSet{}
 	for kind, request := range map[LcmOperation]any{OpInstantiate: InstantiateVnfRequest{}, OpScale: ScaleVnfRequest{}, OpHeal: HealVnfRequest{},
 		OpScaleToLevel: ScaleVnfToLevelRequest{}, OpTerminate: TerminateVnfRequest{}, OpChangeExtConn: ChangeExtVnfConnectivityRequest{}, OpOperate: OperateVnfRequest{}, OpModifyInfo: VnfInfoModificationRequest{}, OpChangeVnfPkg: ChangeCurrentVnfPkgRequest{},
-		OpCreateSnapshot: CreateVnfSnapshotRequest{}} {
+		OpCreateSnapshot: CreateVnfSnapshotRequest{}, OpRevertToSnapshot: RevertToVnfSnapshotRequest{}} {
 		out[kind] = newPathSet(PublicPaths(request)...)
 	}
 	out[OpModifyInfo] = append(out[OpModifyInfo], newPathSet(append(PublicPaths(MaintainVnfRequest{}), "until")...)...)
@@ -201,7 +201,7 @@ func (m *Manager) occurrence(rec *operationRecord) *VnfLcmOpOcc {
 	if request, is := rec.maintenance(); is {
 		out.OperationParams, _ = NewParams(request) // as it was read
 	}
-	out.Tenant = rec.VNF.Tenant
+	out.Tenant, out.VnfSnapshotInfoID = rec.VNF.Tenant, rec.snapshotInfoID()
 	out.CanRollBack = rec.Occ.OperationState == FailedTemp && rec.canRollBack()
 	out.OperationParams.view = d
 	if info := out.ChangedInfo; info != nil && len(m.cfg.PublicParams) > 0 {

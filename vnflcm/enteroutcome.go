@@ -80,7 +80,7 @@ func (r *run) complete(ctx context.Context, state OperationState) error {
 		return r.finish(ctx, Completed, (*instanceRecord).clear)
 	case OpChangeVnfPkg:
 		return r.finish(ctx, Completed, func(i *instanceRecord) { *i = *r.changed })
-	case OpModifyInfo, OpCreateSnapshot:
+	case OpModifyInfo, OpCreateSnapshot, OpRevertToSnapshot:
 		return r.finish(ctx, Completed, func(*instanceRecord) {}) // a phase has changed what is to change
 	}
 	return r.finish(ctx, Completed, func(i *instanceRecord) {

@@ -68,7 +68,7 @@ const (
 
 // GrantPolicy says which operations need a grant of Config.Granter, and how long they wait for it.
 type GrantPolicy struct {
-	// Operations need a grant. Default: all. MODIFY_INFO, CREATE_SNAPSHOT, retries and rollbacks never ask for one.
+	// Operations need a grant. Default: all. MODIFY_INFO, CREATE_SNAPSHOT, REVERT_TO_SNAPSHOT, retries and rollbacks never ask for one.
 	Operations []LcmOperation
 	// WhenUnreachable is for an NFVO that does not answer. Default UnreachableWait.
 	WhenUnreachable WhenUnreachable
@@ -98,7 +98,7 @@ func (p GrantPolicy) check() error {
 // needsGrant reports whether operations of a kind need a grant.
 func (m *Manager) needsGrant(kind LcmOperation) bool {
 	list := m.cfg.Grants.Operations
-	return m.cfg.Granter != nil && kind != OpModifyInfo && kind != OpCreateSnapshot && (len(list) == 0 || slices.Contains(list, kind))
+	return m.cfg.Granter != nil && kind != OpModifyInfo && !kind.isOfSnapshot() && (len(list) == 0 || slices.Contains(list, kind))
 }
 
 // GrantAnswer is an answer of the NFVO to a request for a grant.

@@ -74,7 +74,7 @@ func (m *Manager) Instances(ctx context.Context, q InstanceQuery) (Page[*VnfInst
 // Operations returns operation occurrences, the oldest first; errors are as for Instances.
 func (m *Manager) Operations(ctx context.Context, q OperationQuery) (Page[*VnfLcmOpOcc], error) {
 	states, state := selected(q.States, Starting, Processing, Completed, FailedTemp, Failed, RollingBack, RolledBack)
-	operations, operation := selected(q.Operations, OpInstantiate, OpScale, OpScaleToLevel, OpHeal, OpTerminate, OpModifyInfo, OpChangeExtConn, OpOperate, OpChangeVnfPkg, OpCreateSnapshot)
+	operations, operation := selected(q.Operations, OpInstantiate, OpScale, OpScaleToLevel, OpHeal, OpTerminate, OpModifyInfo, OpChangeExtConn, OpOperate, OpChangeVnfPkg, OpCreateSnapshot, OpRevertToSnapshot)
 	if !state || !operation {
 		return Page[*VnfLcmOpOcc]{}, nil
 	}

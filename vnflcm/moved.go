@@ -31,6 +31,8 @@ func (op *Operation) RequestParams() Params {
 		return op.ChangeVnfPkg.AdditionalParams
 	case op.CreateSnapshot != nil:
 		return op.CreateSnapshot.AdditionalParams
+	case op.RevertToSnapshot != nil:
+		return op.RevertToSnapshot.AdditionalParams
 	case op.Maintain != nil:
 		return op.Maintain.AdditionalParams
 	}

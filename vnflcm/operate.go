@@ -125,7 +125,7 @@ func (rec *instanceRecord) allows(kind LcmOperation) error {
 // writes returns ErrState if an earlier version of vnfkit, which may work on the store too, would take an operation of this kind for a
 // termination, and drop from the record of the instance that it is stopped, or by which package a VNFC runs.
 func (m *Manager) writes(ctx context.Context, kind LcmOperation) error {
-	if kind != OpOperate && kind != OpChangeVnfPkg && kind != OpCreateSnapshot {
+	if kind != OpOperate && kind != OpChangeVnfPkg && !kind.isOfSnapshot() {
 		return nil
 	}
 	format, _, err := m.records.ReadFormat(ctx)

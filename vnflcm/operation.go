@@ -35,8 +35,9 @@ type OperationData struct {
 	Maintain      *MaintainVnfRequest // Kind is OpModifyInfo
 	Operate       *OperateVnfRequest
 	ChangeVnfPkg  *ChangeCurrentVnfPkgRequest
-	// CreateSnapshot has no hooks: the Manager calls the Snapshotter.
-	CreateSnapshot *CreateVnfSnapshotRequest
+	// CreateSnapshot and RevertToSnapshot have no hooks: the Manager calls the Snapshotter.
+	CreateSnapshot   *CreateVnfSnapshotRequest
+	RevertToSnapshot *RevertToVnfSnapshotRequest
 
 	// Initial is the request that the instance was instantiated with; its credentials and networks hold on.
 	Initial InstantiateVnfRequest

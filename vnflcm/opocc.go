@@ -23,7 +23,12 @@ const (
 	OpChangeVnfPkg LcmOperation = "CHANGE_VNFPKG"
 	// OpCreateSnapshot needs a driver that is a Snapshotter.
 	OpCreateSnapshot LcmOperation = "CREATE_SNAPSHOT"
+	// OpRevertToSnapshot needs a driver that is a SnapshotReverter.
+	OpRevertToSnapshot LcmOperation = "REVERT_TO_SNAPSHOT"
 )
+
+// isOfSnapshot reports whether operations of the kind take a snapshot or revert to one. They change no resources of the VIM.
+func (o LcmOperation) isOfSnapshot() bool { return o == OpCreateSnapshot || o == OpRevertToSnapshot }
 
 // OperationState of an operation occurrence (SOL003 v2.6.1 5.6.2.2).
 type OperationState string
@@ -73,7 +78,9 @@ type VnfLcmOpOcc struct {
 	ModificationsTriggeredByVnfPkgChange *ModificationsTriggeredByVnfPkgChange `json:"modificationsTriggeredByVnfPkgChange,omitempty"`
 	// ChangedExtConnectivity are the external links that the operation has changed, as they are now, once it has ended.
 	ChangedExtConnectivity []ExtVirtualLinkInfo `json:"changedExtConnectivity,omitempty"`
-	Tenant                 string               `json:"-"` // of the instance
+	// VnfSnapshotInfoID is set for a CREATE_SNAPSHOT and a REVERT_TO_SNAPSHOT.
+	VnfSnapshotInfoID string `json:"vnfSnapshotInfoId,omitempty"`
+	Tenant            string `json:"-"` // of the instance
 	// CanRollBack is set in FAILED_TEMP if Manager.Rollback supports the operation.
 	CanRollBack bool `json:"-"`
 	// Version changes with every change of the operation, and when a cancel is pending: the ETag of an HTTP API.

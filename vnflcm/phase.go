@@ -107,7 +107,9 @@ func (rec *operationRecord) phases() []phase {
 	case kind == OpOperate:
 		return around(OperateStart, operatePhase, operate, OperateEnd)
 	case kind == OpCreateSnapshot:
-		return []phase{{name: createSnapshotPhase, snapshot: true}}
+		return []phase{{name: createSnapshotPhase, hook: createSnapshotPhase, snapshot: true}}
+	case kind == OpRevertToSnapshot:
+		return []phase{{name: string(RevertPhase), hook: RevertPhase, snapshot: true}}
 	case kind == OpTerminate:
 		return around(TerminateStart, "terminate", InfraDriver.Terminate, TerminateEnd)
 	default:
@@ -240,7 +242,7 @@ func (s *session) doing(p phase) func(context.Context) error {
 		return s.doingBatch(p)
 	}
 	if p.snapshot {
-		return s.createSnapshot
+		return s.doingSnapshot
 	}
 	if p.maintainer != "" {
 		return s.maintaining(p.maintainer)

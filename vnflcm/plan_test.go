@@ -123,7 +123,7 @@ func TestFaultsAreReportedAllAtOnceAndTouchNothing(t *testing.T) {
 func (x *toys) records() map[string]int64 {
 	x.t.Helper()
 	out := map[string]int64{}
-	for _, kind := range []string{"instance", "operation", "claim", "cancel", "step", "state", "vim"} {
+	for _, kind := range []string{"instance", "operation", "claim", "cancel", "step", "state", "vim", "snapshot"} {
 		list, err := x.cfg.Store.List(x.t.Context(), store.Query{Kind: kind})
 		must(x.t, err)
 		for _, r := range list {

@@ -130,9 +130,9 @@ type LossTeller interface {
 }
 
 // Preview returns what an operation would do, without touching anything. request is an InstantiateVnfRequest, ScaleVnfRequest,
-// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, ChangeCurrentVnfPkgRequest, CreateVnfSnapshotRequest, MaintainVnfRequest, or a
-// VnfInfoModificationRequest that starts a maintenance (Configurer). The errors are those of the operation. Hooks of drivers that are no Previewer have one task without a
-// name.
+// ScaleVnfToLevelRequest, HealVnfRequest, TerminateVnfRequest, OperateVnfRequest, ChangeCurrentVnfPkgRequest, CreateVnfSnapshotRequest, RevertToVnfSnapshotRequest,
+// MaintainVnfRequest, or a VnfInfoModificationRequest that starts a maintenance (Configurer). The errors are those of the operation. Hooks of
+// drivers that are no Previewer have one task without a name.
 func (m *Manager) Preview(ctx context.Context, instanceID string, request any) (*Preview, error) {
 	request, err := m.maintenanceBy(ctx, instanceID, request)
 	if err != nil {
@@ -220,6 +220,8 @@ func previewed(request any) (LcmOperation, any, func(*instanceRecord, *operation
 		return OpChangeVnfPkg, r, nil, nil
 	case CreateVnfSnapshotRequest:
 		return OpCreateSnapshot, r, nil, nil
+	case RevertToVnfSnapshotRequest:
+		return OpRevertToSnapshot, r, nil, nil
 	case MaintainVnfRequest:
 		return OpModifyInfo, r.stored(), nil, r.check()
 	case *storedConfiguration:
@@ -272,14 +274,20 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 	if p.part != noBatchPart {
 		return s.batchTasks(ctx, p)
 	}
-	if p.snapshot {
-		return []PlannedTask{{Phase: p.name, Name: "snapshot", Why: "the data of the VNF are saved and tested"}}, nil
-	}
 	name := p.maintainer
-	if name == "" {
+	switch {
+	case s.op.CreateSnapshot != nil:
+		return []PlannedTask{{Phase: p.name, Name: "snapshot", Why: "the data of the VNF are saved and tested"}}, nil
+	case p.snapshot:
+		if _, name, err = s.snapshotter(); err != nil {
+			return nil, err
+		}
+	case name == "":
 		name = cmp.Or(s.op.Flavour.Hooks[string(p.hook)].Driver, s.stopper(p.hook))
+	case !slices.Contains(s.maintainers(), name):
+		return nil, nil
 	}
-	if name == "" || p.maintainer != "" && !slices.Contains(s.maintainers(), name) {
+	if name == "" {
 		return nil, nil
 	}
 	driver, tells := s.m.cfg.Mgmt[name].(Previewer)
@@ -294,7 +302,7 @@ func (s *session) tasksOf(ctx context.Context, p phase) (list []PlannedTask, err
 func appendTasks(to []PlannedTask, p phase, list []PlannedTask) []PlannedTask {
 	position := map[int]int{}
 	for i, t := range list {
-		if p.infra == nil && !p.snapshot && t.Phase != p.previewed() {
+		if p.infra == nil && t.Phase != p.previewed() {
 			continue
 		}
 		position[i] = len(to)

@@ -262,7 +262,7 @@ func (m *Manager) plan(ctx context.Context, inst *instanceRecord, rec *operation
 	if rec.Occ.Operation == OpModifyInfo {
 		return m.planModify(ctx, inst, rec)
 	}
-	if rec.isSnapshot() {
+	if rec.Occ.Operation.isOfSnapshot() {
 		return m.planSnapshot(ctx, inst, rec)
 	}
 	if rec.Occ.Operation == OpChangeVnfPkg {

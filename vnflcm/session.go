@@ -118,7 +118,7 @@ func (s *session) connection(ctx context.Context, inst *instanceRecord, named Vi
 // has no kind.
 func (op *Operation) keepsOrEnds() bool {
 	switch op.Kind {
-	case OpHeal, OpTerminate, OpModifyInfo, OpOperate, OpCreateSnapshot, "":
+	case OpHeal, OpTerminate, OpModifyInfo, OpOperate, OpCreateSnapshot, OpRevertToSnapshot, "":
 		return true
 	case OpScale:
 		return op.Scale != nil && op.Scale.Type == ScaleIn
@@ -202,6 +202,8 @@ func (op *Operation) decodeRequest(rec *operationRecord) error {
 		err = json.Unmarshal(raw, &op.ChangeVnfPkg)
 	case OpCreateSnapshot:
 		err = json.Unmarshal(raw, &op.CreateSnapshot)
+	case OpRevertToSnapshot:
+		err = json.Unmarshal(raw, &op.RevertToSnapshot)
 	}
 	if err != nil {
 		return errors.Join(ErrUnreadable, err)

@@ -19,6 +19,18 @@ type Snapshotter interface {
 	TestSnapshot(ctx context.Context, op *Operation, from *tar.Reader) (about map[string]string, err error)
 }
 
+// SnapshotReverter is a Snapshotter that can bring the VNF back to a snapshot. Before REVERT_TO_SNAPSHOT is accepted the Manager calls
+// Validate, with op.RevertToSnapshot set.
+type SnapshotReverter interface {
+	Snapshotter
+	// RevertToSnapshot brings the VNF back to the snapshot that op.RevertToSnapshot names: Operation.OpenSnapshot opens its archive. The
+	// steps are journaled, and RevertToSnapshot may be called again, like a hook.
+	RevertToSnapshot(ctx context.Context, op *Operation) error
+}
+
+// RevertPhase is the PlannedTask.Phase of the tasks of a SnapshotReverter. It is no hook that a VNFD can name.
+const RevertPhase Hook = "revert_to_snapshot"
+
 // Snapshots keeps the archives of snapshots, encrypted. Package vnflcm/snapshots has it on a folder or on the caller's own storage. It is
 // safe for concurrent use.
 type Snapshots interface {
@@ -137,6 +149,16 @@ type CreateVnfSnapshotRequest struct {
 	VnfSnapshotInfoID string        `json:"vnfSnapshotInfoId"`
 	AdditionalParams  Params        `json:"additionalParams,omitzero"`
 	UserDefinedData   KeyValuePairs `json:"userDefinedData,omitempty"`
+}
+
+// RevertToVnfSnapshotRequest asks to bring a VNF back to a snapshot (SOL003 v3.3.1 5.5.2.26).
+type RevertToVnfSnapshotRequest struct {
+	// VnfSnapshotInfoID names a snapshot of the instance, taken while the instance had the VNFD that it has now.
+	VnfSnapshotInfoID string `json:"vnfSnapshotInfoId"`
+	// VnfcInstanceID and VnfcSnapshotInfoID are refused: VNFCs have no snapshots.
+	VnfcInstanceID     string `json:"vnfcInstanceId,omitempty"`
+	VnfcSnapshotInfoID string `json:"vnfcSnapshotInfoId,omitempty"`
+	AdditionalParams   Params `json:"additionalParams,omitzero"`
 }
 
 // SnapshotQuery selects snapshots, as InstanceQuery selects instances. Resources without a snapshot are of no instance.

@@ -21,6 +21,7 @@ type snapshotRecord struct {
 	Archive  string       `json:"archive,omitempty"`
 	Key      Secret       `json:"key,omitzero"`       // of the archive
 	Snapshot *VnfSnapshot `json:"snapshot,omitempty"` // nil until it has passed its test
+	Removing bool         `json:"removing,omitempty"` // the archive is being removed, or is removed already
 }
 
 // States of snapshots in the index of their records.
@@ -57,8 +58,15 @@ func (r *records) snapshot(ctx context.Context, id string) (*snapshotRecord, int
 	return &rec, version, nil
 }
 
-// snapshotsOf returns the snapshots of an instance that have passed their test, the newest first. Records that cannot be read are left out.
-func (r *records) snapshotsOf(ctx context.Context, instanceID string) (out []*snapshotRecord, err error) {
+// snapshotsOf returns the snapshots of an instance that have passed their test, the newest first. Records that cannot be read, and those of
+// snapshots that are being removed, are left out.
+func (r *records) snapshotsOf(ctx context.Context, instanceID string) ([]*snapshotRecord, error) {
+	list, err := r.allSnapshotsOf(ctx, instanceID)
+	return slices.DeleteFunc(list, func(rec *snapshotRecord) bool { return rec.Removing }), err
+}
+
+// allSnapshotsOf is snapshotsOf with snapshots that are being removed.
+func (r *records) allSnapshotsOf(ctx context.Context, instanceID string) (out []*snapshotRecord, err error) {
 	q := store.Query{Kind: kindSnapshot, Instance: instanceID, States: []string{snapshotTaken}}
 	err = r.EachPage(ctx, q, func(list []store.Record) error {
 		for _, stored := range list {
@@ -106,7 +114,7 @@ func (op *Operation) OpenSnapshot(ctx context.Context, id string) (*SnapshotRead
 		return nil, errNoSnapshots
 	}
 	rec, _, err := op.records.snapshot(ctx, id)
-	if err == nil && (rec.Instance != op.InstanceID || rec.Snapshot == nil) {
+	if err == nil && (rec.Instance != op.InstanceID || rec.Snapshot == nil || rec.Removing) {
 		err = fmt.Errorf("VNF snapshot %s: %w", id, ErrNotFound)
 	}
 	if err != nil {

@@ -115,14 +115,12 @@ func (m *Manager) pruneAll(ctx context.Context) error {
 		}
 		return nil
 	})
-	keeper := keptSnapshots{m.cfg.Snapshots, m.cfg.SnapshotPolicy}
 	for instanceID := range seen {
-		inst, _, errInst := m.instance(ctx, instanceID)
+		inst, version, errInst := m.instance(ctx, instanceID)
 		switch {
-		case errInst == nil && inst.Holder == "":
-			err = errors.Join(err, m.records.pruneSnapshots(ctx, keeper, instanceID, inst.Instance.InstantiationState == Instantiated))
-		case errors.Is(errInst, ErrNotFound):
-			err = errors.Join(err, m.records.pruneSnapshots(ctx, keeper, instanceID, false))
+		case errInst == nil && inst.Holder == "", errors.Is(errInst, ErrNotFound):
+			instantiated := errInst == nil && inst.Instance.InstantiationState == Instantiated
+			err = errors.Join(err, m.snapshotRemover(instanceID, version).prune(ctx, instanceID, instantiated))
 		case errInst != nil:
 			err = errors.Join(err, errInst)
 		}

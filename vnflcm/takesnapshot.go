@@ -72,7 +72,11 @@ func (op *Operation) takeSnapshot(ctx context.Context, rec *snapshotRecord, data
 	if err := op.putSnapshot(ctx, &done); err != nil {
 		return err
 	}
-	if err := op.records.pruneSnapshots(ctx, op.snapshots, op.InstanceID, true); err != nil {
+	remover := snapshotRemover{records: op.records, keeper: op.snapshots, apply: op.update}
+	if op.RevertToSnapshot != nil {
+		remover.inUse = op.RevertToSnapshot.VnfSnapshotInfoID
+	}
+	if err := remover.prune(ctx, op.InstanceID, true); err != nil {
 		op.Log.WarnContext(ctx, "snapshots that are not needed any more could not be removed", "error", err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // kinds are the kinds of operations.
 var kinds = []vnflcm.LcmOperation{vnflcm.OpInstantiate, vnflcm.OpScale, vnflcm.OpScaleToLevel, vnflcm.OpHeal, vnflcm.OpTerminate,
-	vnflcm.OpModifyInfo, vnflcm.OpChangeExtConn, vnflcm.OpOperate, vnflcm.OpCreateSnapshot}
+	vnflcm.OpModifyInfo, vnflcm.OpChangeExtConn, vnflcm.OpOperate, vnflcm.OpCreateSnapshot, vnflcm.OpRevertToSnapshot}
 
 // classes are the classes of waits and failures.
 var classes = []vnflcm.WaitClass{vnflcm.WaitHostUnreachable, vnflcm.WaitHostCredentials, vnflcm.WaitVIMUnreachable, vnflcm.WaitVIMCredentials,
