@@ -45,7 +45,7 @@ var isolation = map[string]struct {
 }{
 	"/": {[]string{"/vnflcm/v1/vnf_instances/INSTANCE", "/vnflcm/v2/vnf_lcm_op_occs/OPERATION", "/vnflcm/v2/vnf_instances", // TestIsolation of vnflcm/sol003 checks every route
 		"/vnfpkgm/v1/vnf_packages/PACKAGE", "/vnfpkgm/v1/vnf_packages", "/vnfpkgm/v2/vnf_packages/PACKAGE/package_content",
-		"/preview/v1/vnf_instances/INSTANCE/heal", "/preview/v1/vnf_instances/INSTANCE/change_vnfpkg", "/preview/v1/vnf_instances/INSTANCE/create_snapshot", "/maintenance/v1/vnf_instances/INSTANCE/create_snapshot", "/vnflcm/v2/vnf_snapshots", "/maintenance/v1/vnf_instances/INSTANCE/renew_certificates", "/maintenance/v1/vnf_instances/INSTANCE/upgrade",
+		"/preview/v1/vnf_instances/INSTANCE/heal", "/preview/v1/vnf_instances/INSTANCE/change_vnfpkg", "/preview/v1/vnf_instances/INSTANCE/create_snapshot", "/maintenance/v1/vnf_instances/INSTANCE/create_snapshot", "/preview/v1/vnf_instances/INSTANCE/revert_to_snapshot", "/maintenance/v1/vnf_instances/INSTANCE/revert_to_snapshot", "/vnflcm/v2/vnf_snapshots", "/maintenance/v1/vnf_instances/INSTANCE/renew_certificates", "/maintenance/v1/vnf_instances/INSTANCE/upgrade",
 		"/progress/v1/vnf_lcm_op_occs/OPERATION",
 		"/v1.0/vims/VIM", "/v1.0/vims.json", "/v1.0/vims?id=VIM", "/none/INSTANCE"}},
 	"GET /{$}":               {[]string{"/", "/?q=secret", "/?state=running&sort=last&page=2"}},

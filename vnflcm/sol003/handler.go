@@ -35,6 +35,7 @@ type Manager interface {
 	ChangeVnfPkg(ctx context.Context, instanceID string, req vnflcm.ChangeCurrentVnfPkgRequest) (string, error)
 	CreateSnapshotInfo(ctx context.Context, req vnflcm.CreateVnfSnapshotInfoRequest) (*vnflcm.VnfSnapshotInfo, error)
 	CreateSnapshot(ctx context.Context, instanceID string, req vnflcm.CreateVnfSnapshotRequest) (string, error)
+	RevertToSnapshot(ctx context.Context, instanceID string, req vnflcm.RevertToVnfSnapshotRequest) (string, error)
 	Snapshot(ctx context.Context, id string) (*vnflcm.VnfSnapshotInfo, error)
 	Snapshots(ctx context.Context, q vnflcm.SnapshotQuery) (vnflcm.Page[*vnflcm.VnfSnapshotInfo], error)
 	DeleteSnapshot(ctx context.Context, id string) error
@@ -234,22 +235,22 @@ const apiVersionsPath = "/api_versions"
 var resources = map[string]methods{
 	apiVersionsPath: {http.MethodGet: (*call).apiVersions},
 
-	"/vnf_instances":                      {http.MethodPost: (*call).createInstance, http.MethodGet: (*call).listInstances},
-	"/vnf_instances/{id}":                 {http.MethodGet: (*call).readInstance, http.MethodPatch: (*call).modifyInstance, http.MethodDelete: (*call).deleteInstance},
-	"/vnf_instances/{id}/instantiate":     {http.MethodPost: begin(Manager.Instantiate)},
-	"/vnf_instances/{id}/scale":           {http.MethodPost: begin(Manager.Scale)},
-	"/vnf_instances/{id}/scale_to_level":  {http.MethodPost: begin(Manager.ScaleToLevel)},
-	"/vnf_instances/{id}/heal":            {http.MethodPost: begin(Manager.Heal)},
-	"/vnf_instances/{id}/terminate":       {http.MethodPost: begin(Manager.Terminate)},
-	"/vnf_instances/{id}/change_ext_conn": {http.MethodPost: begin(Manager.ChangeExtConn)},
-	"/vnf_instances/{id}/operate":         {http.MethodPost: begin(Manager.Operate)},
-	"/vnf_instances/{id}/change_vnfpkg":   {http.MethodPost: (*call).changePackage},
+	"/vnf_instances":                         {http.MethodPost: (*call).createInstance, http.MethodGet: (*call).listInstances},
+	"/vnf_instances/{id}":                    {http.MethodGet: (*call).readInstance, http.MethodPatch: (*call).modifyInstance, http.MethodDelete: (*call).deleteInstance},
+	"/vnf_instances/{id}/instantiate":        {http.MethodPost: begin(Manager.Instantiate)},
+	"/vnf_instances/{id}/scale":              {http.MethodPost: begin(Manager.Scale)},
+	"/vnf_instances/{id}/scale_to_level":     {http.MethodPost: begin(Manager.ScaleToLevel)},
+	"/vnf_instances/{id}/heal":               {http.MethodPost: begin(Manager.Heal)},
+	"/vnf_instances/{id}/terminate":          {http.MethodPost: begin(Manager.Terminate)},
+	"/vnf_instances/{id}/change_ext_conn":    {http.MethodPost: begin(Manager.ChangeExtConn)},
+	"/vnf_instances/{id}/operate":            {http.MethodPost: begin(Manager.Operate)},
+	"/vnf_instances/{id}/change_vnfpkg":      {http.MethodPost: sinceVersion2(begin(Manager.ChangeVnfPkg))},
+	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: sinceVersion2((*call).createSnapshot)},
+	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: sinceVersion2(begin(Manager.RevertToSnapshot))},
 
 	// SOL003 v2.6.1 answers 404 to a task that the VNF does not support, because its resource does not exist (as quoted for
 	// rollback in 5.4.15.3.1). Other methods are 405, as for every task.
-	"/vnf_instances/{id}/change_flavour":     {http.MethodPost: (*call).notSupported},
-	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).createSnapshot},
-	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: (*call).notSupported},
+	"/vnf_instances/{id}/change_flavour": {http.MethodPost: (*call).notSupported},
 
 	"/vnf_lcm_op_occs":               {http.MethodGet: (*call).listOperations},
 	"/vnf_lcm_op_occs/{id}":          {http.MethodGet: (*call).readOperation},

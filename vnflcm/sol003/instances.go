@@ -198,16 +198,21 @@ func begin[R any](start func(Manager, context.Context, string, R) (string, error
 	}
 }
 
-// changePackage answers SOL003 v3.3.1 5.4.11a.3.1. Version 1 does not have the task.
-func (c *call) changePackage() error {
-	if c.api == version1 {
-		return c.notSupported()
+// sinceVersion2 returns the handler of a task that version 1 does not have.
+func sinceVersion2(do func(*call) error) func(*call) error {
+	return func(c *call) error {
+		if c.api == version1 {
+			return c.notSupported()
+		}
+		return do(c)
 	}
-	return begin(Manager.ChangeVnfPkg)(c)
 }
 
-// accepted answers a request that has become an operation.
+// accepted answers a request that has become an operation. Outside of the versions, the Location of the occurrence is in version 2.
 func (c *call) accepted(opID string) error {
+	if c.api == nil {
+		c.api = version2
+	}
 	recordOf(c.w).Operation = opID
 	c.w.Header().Set("Location", c.operationURI(opID))
 	c.w.WriteHeader(http.StatusAccepted)

@@ -66,7 +66,7 @@ var isolation = map[string]struct {
 	"POST /vnflcm/{v}/vnf_instances/{id}/operate":            {names: instance},
 	"POST /vnflcm/{v}/vnf_instances/{id}/change_vnfpkg":      {names: instance, body: `{"vnfdId":"other"}`},
 	"POST /vnflcm/{v}/vnf_instances/{id}/create_snapshot":    {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
-	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {names: instance},
+	"POST /vnflcm/{v}/vnf_instances/{id}/revert_to_snapshot": {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
 
 	"GET /vnflcm/{v}/vnf_lcm_op_occs":                {names: list},
 	"GET /vnflcm/{v}/vnf_lcm_op_occs/{id}":           {names: operation},
@@ -95,16 +95,18 @@ var isolation = map[string]struct {
 	"POST /maintenance/v1/vnf_instances/{id}/upgrade":            {names: instance, body: `{}`},
 	"GET /maintenance/v1/vnf_instances/{id}/certificates":        {names: instance},
 
-	"POST /vnflcm/{v}/vnf_snapshots":                          {names: creation},
-	"GET /vnflcm/{v}/vnf_snapshots":                           {names: list},
-	"GET /vnflcm/{v}/vnf_snapshots/{id}":                      {names: snapshot},
-	"DELETE /vnflcm/{v}/vnf_snapshots/{id}":                   {names: snapshot},
-	"POST /maintenance/v1/vnf_snapshots":                      {names: creation},
-	"GET /maintenance/v1/vnf_snapshots":                       {names: list},
-	"GET /maintenance/v1/vnf_snapshots/{id}":                  {names: snapshot},
-	"DELETE /maintenance/v1/vnf_snapshots/{id}":               {names: snapshot},
-	"POST /maintenance/v1/vnf_instances/{id}/create_snapshot": {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
-	"POST /preview/v1/vnf_instances/{id}/create_snapshot":     {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
+	"POST /vnflcm/{v}/vnf_snapshots":                             {names: creation},
+	"GET /vnflcm/{v}/vnf_snapshots":                              {names: list},
+	"GET /vnflcm/{v}/vnf_snapshots/{id}":                         {names: snapshot},
+	"DELETE /vnflcm/{v}/vnf_snapshots/{id}":                      {names: snapshot},
+	"POST /maintenance/v1/vnf_snapshots":                         {names: creation},
+	"GET /maintenance/v1/vnf_snapshots":                          {names: list},
+	"GET /maintenance/v1/vnf_snapshots/{id}":                     {names: snapshot},
+	"DELETE /maintenance/v1/vnf_snapshots/{id}":                  {names: snapshot},
+	"POST /maintenance/v1/vnf_instances/{id}/create_snapshot":    {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
+	"POST /preview/v1/vnf_instances/{id}/create_snapshot":        {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
+	"POST /maintenance/v1/vnf_instances/{id}/revert_to_snapshot": {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
+	"POST /preview/v1/vnf_instances/{id}/revert_to_snapshot":     {names: instance, body: `{"vnfSnapshotInfoId":"s"}`},
 
 	"POST /v1.0/vims":                                    {names: creation},
 	"POST /v1.0/vims.json":                               {names: creation},
@@ -464,6 +466,8 @@ func TestIsolationInBodies(t *testing.T) {
 				"/vnflcm/v2/vnf_instances":                          `{"vnfdId":"FOREIGN"}`,
 				"/vnflcm/v2" + running + "/create_snapshot":         `{"vnfSnapshotInfoId":"FOREIGN"}`,
 				"/maintenance/v1" + running + "/create_snapshot":    `{"vnfSnapshotInfoId":"FOREIGN"}`,
+				"/vnflcm/v2" + running + "/revert_to_snapshot":      `{"vnfSnapshotInfoId":"FOREIGN"}`,
+				"/preview/v1" + running + "/revert_to_snapshot":     `{"vnfSnapshotInfoId":"FOREIGN"}`,
 				"/maintenance/v1" + running + "/renew_certificates": `{"additionalParams":{"vimId":"FOREIGN"}}`,
 				"/maintenance/v1" + running + "/upgrade":            `{"additionalParams":{"vimId":"FOREIGN"}}`,
 			} {
@@ -475,7 +479,7 @@ func TestIsolationInBodies(t *testing.T) {
 				if path == "/vnflcm/v2/vnf_instances" {
 					foreign = []string{x.a.vnfd}
 				}
-				if strings.HasSuffix(path, "/create_snapshot") {
+				if strings.HasSuffix(path, "_snapshot") {
 					foreign = []string{x.a.snapshots[0]}
 				}
 				var answers []string

@@ -15,6 +15,7 @@ var maintenanceResources = map[string]methods{
 	"/vnf_instances/{id}/upgrade":            {http.MethodPost: maintain(vnflcm.Upgrade)},
 	"/vnf_instances/{id}/certificates":       {http.MethodGet: (*call).readCertificates},
 	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: (*call).createSnapshot},
+	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: begin(Manager.RevertToSnapshot)},
 }
 
 // maintenanceBody is the body of a maintenance task.
@@ -34,7 +35,7 @@ func (c *call) readMaintenance(task vnflcm.MaintenanceTask) (id string, req vnfl
 	return id, vnflcm.MaintainVnfRequest{Task: task, AdditionalParams: body.AdditionalParams, Until: body.Until}, err
 }
 
-// maintain returns the handler of a maintenance task. The Location of the occurrence is in version 2; version 1 has it under the same id.
+// maintain returns the handler of a maintenance task. Version 1 has the occurrence under the same id as version 2.
 func maintain(task vnflcm.MaintenanceTask) func(*call) error {
 	return func(c *call) error {
 		id, req, err := c.readMaintenance(task)
@@ -45,7 +46,6 @@ func maintain(task vnflcm.MaintenanceTask) func(*call) error {
 		if err != nil {
 			return err
 		}
-		c.api = version2
 		return c.accepted(opID)
 	}
 }

@@ -53,7 +53,9 @@ func (v *apiVersion) has(kind vnflcm.LcmOperation) bool {
 }
 
 // HasOperationV1 reports whether version 1 of the API shows operations of a kind.
-func HasOperationV1(kind vnflcm.LcmOperation) bool { return kind != vnflcm.OpCreateSnapshot }
+func HasOperationV1(kind vnflcm.LcmOperation) bool {
+	return kind != vnflcm.OpCreateSnapshot && kind != vnflcm.OpRevertToSnapshot
+}
 
 func (c *call) operationURI(id string) string {
 	return c.root() + c.api.prefix() + "/vnf_lcm_op_occs/" + url.PathEscape(id)

@@ -11,14 +11,15 @@ const previewPrefix = "/preview/v1"
 
 // previewResources answer the bodies of SOL003 tasks of the same names, in both versions, with what the operation would do.
 var previewResources = map[string]methods{
-	"/vnf_instances/{id}/instantiate":     {http.MethodPost: preview[vnflcm.InstantiateVnfRequest]},
-	"/vnf_instances/{id}/scale":           {http.MethodPost: preview[vnflcm.ScaleVnfRequest]},
-	"/vnf_instances/{id}/scale_to_level":  {http.MethodPost: preview[vnflcm.ScaleVnfToLevelRequest]},
-	"/vnf_instances/{id}/heal":            {http.MethodPost: preview[vnflcm.HealVnfRequest]},
-	"/vnf_instances/{id}/terminate":       {http.MethodPost: preview[vnflcm.TerminateVnfRequest]},
-	"/vnf_instances/{id}/operate":         {http.MethodPost: preview[vnflcm.OperateVnfRequest]},
-	"/vnf_instances/{id}/change_vnfpkg":   {http.MethodPost: preview[vnflcm.ChangeCurrentVnfPkgRequest]},
-	"/vnf_instances/{id}/create_snapshot": {http.MethodPost: preview[vnflcm.CreateVnfSnapshotRequest]},
+	"/vnf_instances/{id}/instantiate":        {http.MethodPost: preview[vnflcm.InstantiateVnfRequest]},
+	"/vnf_instances/{id}/scale":              {http.MethodPost: preview[vnflcm.ScaleVnfRequest]},
+	"/vnf_instances/{id}/scale_to_level":     {http.MethodPost: preview[vnflcm.ScaleVnfToLevelRequest]},
+	"/vnf_instances/{id}/heal":               {http.MethodPost: preview[vnflcm.HealVnfRequest]},
+	"/vnf_instances/{id}/terminate":          {http.MethodPost: preview[vnflcm.TerminateVnfRequest]},
+	"/vnf_instances/{id}/operate":            {http.MethodPost: preview[vnflcm.OperateVnfRequest]},
+	"/vnf_instances/{id}/change_vnfpkg":      {http.MethodPost: preview[vnflcm.ChangeCurrentVnfPkgRequest]},
+	"/vnf_instances/{id}/create_snapshot":    {http.MethodPost: preview[vnflcm.CreateVnfSnapshotRequest]},
+	"/vnf_instances/{id}/revert_to_snapshot": {http.MethodPost: preview[vnflcm.RevertToVnfSnapshotRequest]},
 
 	"/vnf_instances/{id}": {http.MethodPatch: (*call).previewModification},
 

@@ -1,6 +1,7 @@
 package sol003
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -119,30 +120,16 @@ func (c *call) deleteSnapshot() error {
 	return nil
 }
 
-// createSnapshot answers SOL003 v3.3.1 5.4.21.3.1. Version 1 does not have the task. A resource of another tenant does not exist for the sender.
+// createSnapshot answers SOL003 v3.3.1 5.4.21.3.1. A resource of another tenant does not exist for the sender.
 func (c *call) createSnapshot() error {
-	if c.api == version1 {
-		return c.notSupported()
-	}
-	id := c.r.PathValue("id")
-	if err := c.permit(id); err != nil {
-		return err
-	}
-	var req vnflcm.CreateVnfSnapshotRequest
-	if _, err := c.readBody(&req, mediaJSON); err != nil {
-		return err
-	}
-	if c.who.Tenant != "" && req.VnfSnapshotInfoID != "" {
-		if _, err := c.ownSnapshot(req.VnfSnapshotInfoID); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
-			return err
-		} else if err != nil {
-			return &vnflcm.ParamError{Path: "vnfSnapshotInfoId", Value: req.VnfSnapshotInfoID, Reason: "no such VNF snapshot"}
+	return begin(func(m Manager, ctx context.Context, id string, req vnflcm.CreateVnfSnapshotRequest) (string, error) {
+		if c.who.Tenant != "" && req.VnfSnapshotInfoID != "" {
+			if _, err := c.ownSnapshot(req.VnfSnapshotInfoID); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+				return "", err
+			} else if err != nil {
+				return "", &vnflcm.ParamError{Path: "vnfSnapshotInfoId", Value: req.VnfSnapshotInfoID, Reason: "no such VNF snapshot"}
+			}
 		}
-	}
-	opID, err := c.manager.CreateSnapshot(c.r.Context(), id, req)
-	if err != nil {
-		return err
-	}
-	c.api = version2
-	return c.accepted(opID)
+		return m.CreateSnapshot(ctx, id, req)
+	})(c)
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -18,10 +19,27 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm/sol003/notify"
 )
 
-// saver is a MgmtDriver without hooks that takes snapshots.
+// saver is a MgmtDriver without hooks that takes snapshots, and loses what is newer when it reverts to one.
 type saver struct{}
 
-func (saver) Validate(context.Context, *vnflcm.Operation) error { return nil }
+func (saver) Validate(_ context.Context, op *vnflcm.Operation) error {
+	if op.RevertToSnapshot != nil && !strings.Contains(string(op.Params.Reveal()), `"confirm_loss":true`) {
+		return &vnflcm.ParamError{Path: "additionalParams.confirm_loss", Reason: "must be true"}
+	}
+	return nil
+}
+
+func (saver) Losses(context.Context, *vnflcm.Operation) ([]string, error) {
+	return []string{"the newer data"}, nil
+}
+
+func (saver) RevertToSnapshot(ctx context.Context, op *vnflcm.Operation) error {
+	r, err := op.OpenSnapshot(ctx, op.RevertToSnapshot.VnfSnapshotInfoID)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Finish(), r.Close())
+}
 
 func (saver) Hooks() vnflcm.Hooks {
 	return vnflcm.Hooks{vnflcm.InstantiateEnd: func(context.Context, *vnflcm.Operation) error { return nil }}
@@ -124,6 +142,61 @@ func TestSnapshots(t *testing.T) {
 	second.told(t, 6) // STARTING, PROCESSING and COMPLETED of both
 	x.await(x.send("POST", "/vnflcm/v1/vnf_instances/"+id+"/terminate", `{"terminationType":"FORCEFUL"}`, 202).Header.Get("Location"), vnflcm.Completed)
 	x.send("DELETE", again, "", 204)
+	first.told(t, 6) // of the instantiation and the termination
+	first.mu.Lock()
+	defer first.mu.Unlock()
+	for _, n := range first.got {
+		if n["operation"] != "INSTANTIATE" && n["operation"] != "TERMINATE" {
+			t.Errorf("version 1 sends %v", n)
+		}
+	}
+}
+
+// TestRevertToSnapshot brings a VNF back to a snapshot, by version 2 and by the extension for version 1, which has no word for it.
+func TestRevertToSnapshot(t *testing.T) {
+	t.Parallel()
+	x := savingVNFM(t)
+	first, second := newSubscriber(t, nil), newSubscriber(t, nil)
+	x.send("POST", "/vnflcm/v1/subscriptions", `{"callbackUri":"`+first.URL+`","filter":{"notificationTypes":["VnfLcmOperationOccurrenceNotification"]}}`, 201)
+	x.send("POST", "/vnflcm/v2/subscriptions", `{"callbackUri":"`+second.URL+`","filter":{"operationTypes":["REVERT_TO_SNAPSHOT"]}}`, 201)
+	instance := x.create("v2")
+	id := instance[strings.LastIndex(instance, "/")+1:]
+	x.await(x.send("POST", instance+"/instantiate", `{"flavourId":"simple","vimConnectionInfo":[{"vimId":"vim1"}]}`, 202).Header.Get("Location"), vnflcm.Completed)
+	uri := x.send("POST", "/vnflcm/v2/vnf_snapshots", `{}`, 201).Header.Get("Location")
+	snapshotID := uri[strings.LastIndex(uri, "/")+1:]
+	body := `{"vnfSnapshotInfoId":"` + snapshotID + `","additionalParams":{"confirm_loss":true}}`
+	x.send("POST", instance+"/revert_to_snapshot", body, 409) // it has not been taken
+	x.await(x.send("POST", instance+"/create_snapshot", `{"vnfSnapshotInfoId":"`+snapshotID+`"}`, 202).Header.Get("Location"), vnflcm.Completed)
+
+	for text, attribute := range map[string]string{`{"vnfSnapshotInfoId":"` + snapshotID + `"}`: "additionalParams.confirm_loss", `{"vnfSnapshotInfoId":"none"}`: "vnfSnapshotInfoId",
+		`{"vnfSnapshotInfoId":"` + snapshotID + `","vnfcInstanceId":"w","vnfcSnapshotInfoId":"s"}`: "VNFCs have no snapshots"} {
+		for _, path := range []string{instance, "/preview/v1/vnf_instances/" + id, "/maintenance/v1/vnf_instances/" + id} {
+			if a := x.send("POST", path+"/revert_to_snapshot", text, 422); !strings.Contains(a.body, attribute) {
+				t.Errorf("%s %s: %s", path, text, a.body)
+			}
+		}
+	}
+	x.send("POST", "/vnflcm/v1/vnf_instances/"+id+"/revert_to_snapshot", body, 404)
+	if a := x.send("POST", "/preview/v1/vnf_instances/"+id+"/revert_to_snapshot", body, 200); !strings.Contains(a.body, `"losses":["the newer data"]`) || !strings.Contains(a.body, `"phase":"revert_to_snapshot"`) {
+		t.Errorf("the preview is %s", a.body)
+	}
+	for _, path := range []string{instance, "/maintenance/v1/vnf_instances/" + id} {
+		operation := x.send("POST", path+"/revert_to_snapshot", body, 202).Header.Get("Location")
+		x.await(operation, vnflcm.Completed)
+		if a := x.send("GET", operation, "", 200); !strings.Contains(a.body, `"vnfSnapshotInfoId":"`+snapshotID+`"`) || !strings.Contains(a.body, `"operation":"REVERT_TO_SNAPSHOT"`) {
+			t.Errorf("the occurrence is %s", a.body)
+		}
+		opID := operation[strings.LastIndex(operation, "/")+1:]
+		x.send("GET", "/vnflcm/v1/vnf_lcm_op_occs/"+opID, "", 404)
+		if a := x.send("GET", "/vnflcm/v1/vnf_lcm_op_occs", "", 200); strings.Contains(a.body, opID) {
+			t.Errorf("version 1 lists the occurrence: %s", a.body)
+		}
+		if a := x.send("GET", "/vnflcm/v2/vnf_lcm_op_occs?filter=(eq,operation,REVERT_TO_SNAPSHOT)", "", 200); !strings.Contains(a.body, opID) {
+			t.Errorf("version 2 does not list the occurrence: %s", a.body)
+		}
+	}
+	second.told(t, 6) // STARTING, PROCESSING and COMPLETED of both
+	x.await(x.send("POST", "/vnflcm/v1/vnf_instances/"+id+"/terminate", `{"terminationType":"FORCEFUL"}`, 202).Header.Get("Location"), vnflcm.Completed)
 	first.told(t, 6) // of the instantiation and the termination
 	first.mu.Lock()
 	defer first.mu.Unlock()

@@ -20,15 +20,17 @@ func TestStandardNames(t *testing.T) {
 	}
 	for file, requests := range map[string]map[string]any{
 		"openapi-3.3.1/sol003_lifecycle_openapi.json": {
-			"post /vnf_instances":                                 &vnflcm.CreateVnfRequest{},
-			"patch /vnf_instances/{vnfInstanceId}":                &vnflcm.VnfInfoModificationRequest{},
-			"post /vnf_instances/{vnfInstanceId}/instantiate":     &vnflcm.InstantiateVnfRequest{},
-			"post /vnf_instances/{vnfInstanceId}/scale":           &vnflcm.ScaleVnfRequest{},
-			"post /vnf_instances/{vnfInstanceId}/scale_to_level":  &vnflcm.ScaleVnfToLevelRequest{},
-			"post /vnf_instances/{vnfInstanceId}/heal":            &vnflcm.HealVnfRequest{},
-			"post /vnf_instances/{vnfInstanceId}/terminate":       &vnflcm.TerminateVnfRequest{},
-			"post /vnf_instances/{vnfInstanceId}/change_ext_conn": &vnflcm.ChangeExtVnfConnectivityRequest{},
-			"post /subscriptions":                                 &sol003.SubscriptionRequest{},
+			"post /vnf_instances":                                    &vnflcm.CreateVnfRequest{},
+			"patch /vnf_instances/{vnfInstanceId}":                   &vnflcm.VnfInfoModificationRequest{},
+			"post /vnf_instances/{vnfInstanceId}/instantiate":        &vnflcm.InstantiateVnfRequest{},
+			"post /vnf_instances/{vnfInstanceId}/scale":              &vnflcm.ScaleVnfRequest{},
+			"post /vnf_instances/{vnfInstanceId}/scale_to_level":     &vnflcm.ScaleVnfToLevelRequest{},
+			"post /vnf_instances/{vnfInstanceId}/heal":               &vnflcm.HealVnfRequest{},
+			"post /vnf_instances/{vnfInstanceId}/terminate":          &vnflcm.TerminateVnfRequest{},
+			"post /vnf_instances/{vnfInstanceId}/change_ext_conn":    &vnflcm.ChangeExtVnfConnectivityRequest{},
+			"post /vnf_instances/{vnfInstanceId}/create_snapshot":    &vnflcm.CreateVnfSnapshotRequest{},
+			"post /vnf_instances/{vnfInstanceId}/revert_to_snapshot": &vnflcm.RevertToVnfSnapshotRequest{},
+			"post /subscriptions":                                    &sol003.SubscriptionRequest{},
 		},
 		"openapi-2.4.1-2.5.1/SOL003-VNFLifecycleManagement-API.json": {
 			"post /vnf_instances":                             &vnflcm.CreateVnfRequest{},
