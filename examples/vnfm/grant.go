@@ -12,7 +12,7 @@ import (
 
 // grantConfig says which operations need a grant of the NFVO, and what happens while the NFVO does not answer.
 type grantConfig struct {
-	Operations      []vnflcm.LcmOperation  `yaml:"operations"`       // default: all but MODIFY_INFO
+	Operations      []vnflcm.LcmOperation  `yaml:"operations"`       // default: all but MODIFY_INFO and those of snapshots
 	WhenUnreachable vnflcm.WhenUnreachable `yaml:"when_unreachable"` // wait, fail or proceed; default: wait
 	Within          time.Duration          `yaml:"within"`           // default: 1h
 }
