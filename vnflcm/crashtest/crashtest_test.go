@@ -3,6 +3,7 @@ package crashtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,42 @@ func TestPoints(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestOneAfterTheOther: a process dies in each step, each at another point, and the last process ends the operation.
+func TestOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for _, points := range [][]crashtest.Point{
+		{crashtest.InsideDo, crashtest.BeforeJournal},
+		{crashtest.BeforeJournal, crashtest.JournalLost},
+		{crashtest.JournalLost, crashtest.BeforeDo},
+		{crashtest.AfterJournal, crashtest.AfterJournal},
+	} {
+		t.Run(fmt.Sprint(points), func(t *testing.T) {
+			t.Parallel()
+			c, begin := &cloud{store: store.NewMemory()}, instantiate
+			left := map[string]crashtest.Point{"create-server": points[0], "name-server": points[1]}
+			var last *crashtest.Process
+			var opID string
+			for range points {
+				at := ""
+				dying := crashtest.New(crashtest.Death{After: last, Inside: c.insideCreate, PointIn: func(s vnflcm.StepInfo) crashtest.Point {
+					at = s.Name
+					return left[at]
+				}})
+				var err error
+				if opID, err = dying.Run(t.Context(), c.process(t, dying.Attach), begin); err != nil || !dying.Dead() {
+					t.Fatalf("%v; dead: %v", err, dying.Dead())
+				}
+				delete(left, at)
+				last, begin = dying, func(*vnflcm.Manager) (string, error) { return opID, nil }
+			}
+			occ, err := last.Resume(t.Context(), c.process(t, last.AttachNext), opID)
+			if err != nil || occ.OperationState != vnflcm.Completed || len(c.servers) != 1 || len(left) > 0 {
+				t.Errorf("%v, %v; %d servers; no process died at %v", occ, err, len(c.servers), left)
+			}
+		})
 	}
 }
 
@@ -221,8 +258,14 @@ func TestDoneAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := c.process(t, dying.AttachNext, func(c *vnflcm.Config) { c.Store = forgetful{c.Store} })
-	if _, err := dying.Resume(t.Context(), next, opID); err == nil || !strings.Contains(err.Error(), `create-server on "web-0" was in the journal and ran again`) {
+	const want = `create-server on "web-0" was in the journal and ran again`
+	second := crashtest.New(crashtest.Death{After: dying})
+	forget := func(c *vnflcm.Config) { c.Store = forgetful{c.Store} }
+	_, err = second.Run(t.Context(), c.process(t, second.Attach, forget), func(*vnflcm.Manager) (string, error) { return opID, nil })
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error of another process that may die: %v", err)
+	}
+	if _, err := dying.Resume(t.Context(), c.process(t, dying.AttachNext), opID); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
 }

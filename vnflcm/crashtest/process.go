@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -34,6 +35,13 @@ type Death struct {
 	Step func(vnflcm.StepInfo) bool
 	// Point is the point in the step.
 	Point Point
+	// PointIn returns the point in a step, "" for a step that the process survives. It replaces Step and Point: the process dies in the
+	// first step that has a point. Nil: Step and Point decide.
+	PointIn func(vnflcm.StepInfo) Point
+	// After is a process that has died: this process resumes its operation, so that several processes die one after the other. Attach
+	// does what AttachNext of After does, and Run reports what Resume of After would report, but for the end of the operation. Nil: this
+	// process begins the operation.
+	After *Process
 	// Inside prepares the death while Do of the step runs: it arranges that die is called during Do. InsideDo needs it.
 	// If it returns a function, that is called when the step has returned.
 	Inside func(s vnflcm.StepInfo, die func()) (undo func())
@@ -66,6 +74,7 @@ type Process struct {
 
 	mu    sync.Mutex
 	key   string            // of the step, once it has begun
+	point Point             // in that step
 	seen  []vnflcm.StepInfo // steps that have begun
 	done  map[string]bool   // keys of the steps that are in the journal
 	rerun []vnflcm.StepInfo // of those, the ones that the next process ran
@@ -79,6 +88,9 @@ func New(d Death) *Process {
 
 // Attach connects a Manager to the process by its Config, before vnflcm.New: the Manager dies with the process.
 func (p *Process) Attach(c *vnflcm.Config) {
+	if p.death.After != nil {
+		p.death.After.AttachNext(c)
+	}
 	p.fence.Store = c.Store
 	c.Store = db{&p.fence, p}
 	c.Intercept = around(p.intercept, c.Intercept)
@@ -121,6 +133,9 @@ func (p *Process) Run(ctx context.Context, m *vnflcm.Manager, begin func(*vnflcm
 		<-p.gone  // so that it cannot later end resources of the next process
 		err = nil // errors of a dying process do not matter
 	}
+	if p.death.After != nil {
+		err = errors.Join(err, p.death.After.repeated())
+	}
 	return opID, errors.Join(err, closed)
 }
 
@@ -132,7 +147,7 @@ func (p *Process) intercept(ctx context.Context, s vnflcm.StepInfo, next func(co
 	if !p.begins(s) {
 		return next(ctx)
 	}
-	switch p.death.Point {
+	switch p.at() {
 	case BeforeDo:
 		p.Die()
 		return storetest.ErrCut
@@ -149,11 +164,33 @@ func (p *Process) begins(s vnflcm.StepInfo) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, s)
-	if p.key != "" || p.death.Step == nil || !p.death.Step(s) {
+	if p.key != "" {
 		return false
 	}
-	p.key = s.Key()
+	point := p.death.pointIn(s)
+	if point == "" {
+		return false
+	}
+	p.key, p.point = s.Key(), point
 	return true
+}
+
+// pointIn returns where in a step the process dies, "" if it survives the step.
+func (d Death) pointIn(s vnflcm.StepInfo) Point {
+	switch {
+	case d.PointIn != nil:
+		return d.PointIn(s)
+	case d.Step != nil && d.Step(s):
+		return d.Point
+	}
+	return ""
+}
+
+// at returns the point at which the process dies.
+func (p *Process) at() Point {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.point, p.death.Point)
 }
 
 // store is the store of a process that dies when it journals the step.
@@ -171,7 +208,7 @@ func (s db) Apply(ctx context.Context, b store.Batch) error {
 		}
 	}
 	ours := slices.ContainsFunc(journal, s.p.isKey)
-	if ours && slices.Contains([]Point{BeforeJournal, JournalLost}, s.p.death.Point) {
+	if ours && slices.Contains([]Point{BeforeJournal, JournalLost}, s.p.at()) {
 		s.p.Die()
 	}
 	s.p.processes.add(b.Put)
@@ -179,7 +216,7 @@ func (s db) Apply(ctx context.Context, b store.Batch) error {
 	if err == nil {
 		s.p.journaled(journal)
 	}
-	if ours && s.p.death.Point == AfterJournal {
+	if ours && s.p.at() == AfterJournal {
 		s.p.Die()
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 // AttachNext connects the Manager of the next process by its Config, before vnflcm.New. The next process takes the operations of the
 // dead process up at once, not after the LeaseTTL. At JournalLost, AttachNext removes the journal.
 func (p *Process) AttachNext(c *vnflcm.Config) {
-	if p.Dead() && p.death.Point == JournalLost {
+	if p.Dead() && p.at() == JournalLost {
 		p.loseJournal()
 	}
 	c.Store = nextStore{c.Store, p, &names{ids: map[string]bool{}}}
@@ -43,7 +43,7 @@ func (p *Process) survived() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.key != "" {
-		return fmt.Errorf("crashtest: the process did not die %s of step %s", p.death.Point, p.key)
+		return fmt.Errorf("crashtest: the process did not die %s of step %s", p.point, p.key)
 	}
 	var seen []string
 	for _, s := range p.seen {
