@@ -244,33 +244,35 @@ func knownHosts(t testing.TB, h *sshtest.Host, byAddr map[string]string) []strin
 
 // doomed returns a process that dies at a point of a step. All of its connections are cut, as at the end of a real process.
 func (l *lab) doomed(step string, point crashtest.Point) *crashtest.Process {
-	return crashtest.New(crashtest.Death{
-		Step:  func(s vnflcm.StepInfo) bool { return l.stepName(s) == step },
-		Point: point,
-		Inside: func(s vnflcm.StepInfo, die func()) (undo func()) {
-			hosts := l.World.Hosts()
+	return l.dying(crashtest.Death{Step: func(s vnflcm.StepInfo) bool { return l.stepName(s) == step }, Point: point})
+}
+
+// dying returns a process that dies as d says.
+func (l *lab) dying(d crashtest.Death) *crashtest.Process {
+	d.Inside = func(s vnflcm.StepInfo, die func()) (undo func()) {
+		hosts := l.World.Hosts()
+		for _, h := range hosts {
+			h.OnCommand(inTheMiddle(die))
+		}
+		// Die before the API answers a request other than /readyz, unless the step sends no other.
+		l.World.OnRequest(func(_, _, path string) {
+			if path != "/readyz" || s.Name == "cluster" {
+				die()
+			}
+		})
+		return func() {
 			for _, h := range hosts {
-				h.OnCommand(inTheMiddle(die))
+				h.OnCommand(nil)
 			}
-			// Die before the API answers a request other than /readyz, unless the step sends no other.
-			l.World.OnRequest(func(_, _, path string) {
-				if path != "/readyz" || s.Name == "cluster" {
-					die()
-				}
-			})
-			return func() {
-				for _, h := range hosts {
-					h.OnCommand(nil)
-				}
-				l.World.OnRequest(nil)
-			}
-		},
-		End: func() {
-			for _, h := range l.World.Hosts() {
-				h.CutConnections()
-			}
-		},
-	})
+			l.World.OnRequest(nil)
+		}
+	}
+	d.End = func() {
+		for _, h := range l.World.Hosts() {
+			h.CutConnections()
+		}
+	}
+	return crashtest.New(d)
 }
 
 // inTheMiddle returns a command hook that calls die while a slow program runs, or before another program.
@@ -340,8 +342,9 @@ func cutsAt(step string, points []crashtest.Point) (cuts []cut) {
 	return cuts
 }
 
-// crashed runs the scenario in a process that dies, resumes the operation in another process, and returns the end state.
-func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
+// crashed runs the scenario in processes that die one after the other, each at the first of the cuts that it reaches, until a process
+// ends the operation. It returns the end state, and the cuts of steps that were done when the process before died.
+func (s scenario) crashed(t *testing.T, p prepared, cuts []cut) (end outcome, left []cut) {
 	t.Helper()
 	ctx := t.Context()
 	l, id := p.open(t)
@@ -349,19 +352,38 @@ func (s scenario) crashed(t *testing.T, p prepared, c cut) outcome {
 	for _, h := range l.World.Hosts() {
 		nodes[h.PublicKey()] = true
 	}
-	doomed := l.doomed(c.step, c.point)
-	opID, err := doomed.Run(ctx, l.Process(doomed.Attach), func(m *vnflcm.Manager) (string, error) { return s.begin(ctx, m, l, id) })
-	if err == nil {
-		_, err = doomed.Resume(ctx, l.Process(doomed.AttachNext), opID)
-	}
-	if err != nil {
-		t.Fatal(err)
+	begin := func(m *vnflcm.Manager) (string, error) { return s.begin(ctx, m, l, id) }
+	left = slices.Clone(cuts)
+	var died []cut
+	var last *crashtest.Process
+	for {
+		next := l.dying(crashtest.Death{After: last, PointIn: func(s vnflcm.StepInfo) crashtest.Point {
+			i := slices.IndexFunc(left, func(c cut) bool { return c.step == l.stepName(s) })
+			if i < 0 {
+				return ""
+			}
+			died, left = append(died, left[i]), slices.Delete(left, i, i+1)
+			return died[len(died)-1].point
+		}})
+		before := len(died)
+		m := l.Process(next.Attach, func(c *vnflcm.Config) { c.MaxTakeovers = len(cuts) + 2 })
+		opID, err := next.Run(ctx, m, begin)
+		if err != nil {
+			t.Fatalf("deaths %q: %v", died, err)
+		}
+		if !next.Dead() {
+			if len(died) > before {
+				t.Fatalf("the process did not die at the last of %q", died)
+			}
+			break
+		}
+		last, begin = next, func(*vnflcm.Manager) (string, error) { return opID, nil }
 	}
 	l.onlyOnce(nodes)
 	if p.check != nil {
 		p.check(l)
 	}
-	return l.outcome(id)
+	return l.outcome(id), left
 }
 
 // crashCase is a scenario in which the process dies, and the end that it has without the crash.
@@ -383,19 +405,46 @@ func (s scenario) dying(p prepared, cuts []cut, want outcome) (cases []crashCase
 }
 
 // crash runs the cases: the process dies, and the resumed operation must reach the same end state as without the crash.
-// Unless VNFKIT_FULL is set, it runs one case of each step, whatever the scenario, the phase and the machine.
+// Unless VNFKIT_FULL is set, it runs one case of each step, whatever the scenario, the phase and the machine, and the deaths of a scenario
+// come one after the other in one operation.
 func crash(t *testing.T, cases []crashCase) {
 	t.Helper()
-	if !fulltest.Enabled() {
-		cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return stepKind(c.step), c.String() })
+	if fulltest.Enabled() {
+		for _, c := range cases {
+			t.Run(c.String(), func(t *testing.T) {
+				t.Parallel()
+				c.die(t, []cut{c.cut})
+			})
+		}
+		return
 	}
-	for _, c := range cases {
-		t.Run(c.String(), func(t *testing.T) {
+	cases = crashtest.Sample(cases, func(c crashCase) (step, name string) { return stepKind(c.step), c.String() })
+	for len(cases) > 0 {
+		first := cases[0]
+		var cuts []cut
+		for len(cases) > 0 && cases[0].name == first.name {
+			cuts, cases = append(cuts, cases[0].cut), cases[1:]
+		}
+		t.Run(first.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, c.crashed(t, c.prepared, c.cut)); diff != "" {
-				t.Errorf("another end than without the crash:\n%s", diff)
-			}
+			first.die(t, cuts)
 		})
+	}
+}
+
+// die runs the scenario until a process has died at each of the cuts, and compares the end of each operation.
+func (c crashCase) die(t *testing.T, cuts []cut) {
+	t.Helper()
+	for len(cuts) > 0 {
+		end, left := c.crashed(t, c.prepared, cuts)
+		if diff := cmp.Diff(c.want, end); diff != "" {
+			t.Errorf("another end than without the crash:\n%s", diff)
+		}
+		if len(left) == len(cuts) {
+			t.Fatalf("no process died at %q", cuts)
+		}
+		t.Logf("%d of %d deaths in one operation", len(cuts)-len(left), len(cuts))
+		cuts = left
 	}
 }
 
