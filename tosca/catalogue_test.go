@@ -29,7 +29,7 @@ func withTypes(tb testing.TB, id string) fstest.MapFS {
 			return err
 		}
 		content, err := os.ReadFile(filepath.Join(sample, name))
-		files[name] = file(strings.ReplaceAll(string(content), "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90", id))
+		files[name] = file(strings.ReplaceAll(string(content), "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0", id))
 		return err
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func Example() {
 		fmt.Println(hook, "->", f.Hooks[hook].Driver)
 	}
 	// Output:
-	// 3 to 5 control plane nodes behind a virtual address and 1 to 50 workers
+	// 1, 3 or 5 control plane nodes behind a virtual address and 1 to 50 workers
 	// heal_end -> mgmt-drivers-kubernetes
 	// heal_start -> mgmt-drivers-kubernetes
 	// instantiate_end -> mgmt-drivers-kubernetes
@@ -86,7 +86,7 @@ func ExampleFlavour_Step() {
 		fmt.Println(a.ID, "scales", f.VDUsOf(a.ID), "and adds", added, err)
 	}
 	// Output:
-	// master_instance scales [masterNode] and adds map[masterNode:1] <nil>
+	// master_instance scales [masterNode] and adds map[masterNode:2] <nil>
 	// worker_instance scales [workerNode] and adds map[workerNode:1] <nil>
 }
 

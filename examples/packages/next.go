@@ -62,7 +62,7 @@ func (e *edition) write(first Sample) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := strings.NewReplacer(append([]string{first.VNFDID, e.vnfdID, "'1.0'", "'2.0'", "_version: 1.0", "_version: 2.0"}, e.replace...)...)
+	names := strings.NewReplacer(append([]string{first.VNFDID, e.vnfdID, "'1.0'", "'2.0'", "'1.1'", "'2.0'", "_version: 1.0", "_version: 2.0", "_version: 1.1", "_version: 2.0"}, e.replace...)...)
 	texts, sums := map[string][]byte{}, []string{}
 	err = fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

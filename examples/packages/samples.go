@@ -25,8 +25,8 @@ type Sample struct {
 // The sample packages.
 var (
 	// KubernetesCluster is for mgmt/kubeadm, on infra/sandbox or infra/openstack.
-	KubernetesCluster = Sample{Name: "k8s-cluster", VNFDID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90",
-		next: machines("6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e91", "k8s_cluster_top.vnfd.yaml", "simple", "complex")}
+	KubernetesCluster = Sample{Name: "k8s-cluster", VNFDID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0",
+		next: machines("6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea1", "k8s_cluster_top.vnfd.yaml", "simple", "complex")}
 	// KubesprayCluster is for mgmt/kubespray, on infra/sandbox or infra/openstack.
 	KubesprayCluster = Sample{Name: "k8s-cluster-kubespray", VNFDID: "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70",
 		next: moreWorkers("1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c71", "k8s_cluster_kubespray_top.vnfd.yaml", "simple", "complex")}

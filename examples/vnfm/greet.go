@@ -30,4 +30,4 @@ curl "http://%[1]s/vnflcm/v2/vnf_lcm_op_occs"
 }
 
 // sampleVNFD is the descriptor of the package k8s-cluster.
-const sampleVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+const sampleVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0"

@@ -17,7 +17,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-const nextVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e91"
+const nextVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea1"
 
 // nextImage and nextFlavor are what a second version of the sample package changes.
 var (

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	samples = "../../examples/packages/k8s-cluster"
-	vnfdID  = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+	vnfdID  = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0"
 	secret  = "canary-password"
 )
 
@@ -251,8 +251,8 @@ func TestScaleToLevel(t *testing.T) {
 	request.FlavourID, request.TargetScaleLevelInfo = "complex", []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 2}}
 	before := l.must(l.Instantiate(t.Context(), l.id, request))
 	after := l.must(l.ScaleToLevel(t.Context(), l.id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{
-		{AspectID: "worker_instance"}, {AspectID: "master_instance", ScaleLevel: 1}}}))
-	if len(before) != 6 || len(after) != 5 || len(changed(before, after)) != 1 {
+		{AspectID: "worker_instance"}, {AspectID: "master_instance", ScaleLevel: 2}}}))
+	if len(before) != 6 || len(after) != 6 || len(changed(before, after)) != 2 {
 		t.Errorf("before %v\nafter %v", before, after)
 	}
 }

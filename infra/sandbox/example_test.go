@@ -60,7 +60,7 @@ func Example() {
 	if err := manager.VIMs().Put(ctx, vnflcm.VimConnectionInfo{VimID: "sandbox", VimType: "sandbox"}); err != nil {
 		log.Fatal(err)
 	}
-	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"})
+	instance, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 
 const (
 	packageDir = "../../examples/packages/k8s-cluster"
-	sampleVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+	sampleVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0"
 )
 
 // packages are shared by all processes of the tests: the package is parsed once.
@@ -197,13 +197,13 @@ func TestScaleToLevel(t *testing.T) {
 		VimConnectionInfo:    vnflcm.VimConnections{{ID: "1", VimID: "sandbox", VimType: "sandbox"}}}))
 	before := s.machines(inst.ID)
 	s.must(s.ScaleToLevel(ctx, inst.ID, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{
-		{AspectID: "worker_instance"}, {AspectID: "master_instance", ScaleLevel: 1}}}))
+		{AspectID: "worker_instance"}, {AspectID: "master_instance", ScaleLevel: 2}}}))
 	after := s.machines(inst.ID)
 	want := maps.Clone(before)
-	want["masterNode-3"] = after["masterNode-3"]
+	want["masterNode-3"], want["masterNode-4"] = after["masterNode-3"], after["masterNode-4"]
 	delete(want, "workerNode-1")
 	delete(want, "workerNode-2")
-	if diff := cmp.Diff(want, after); diff != "" || len(after) != 5 || after["masterNode-3"].VNFC == "" {
+	if diff := cmp.Diff(want, after); diff != "" || len(after) != 6 || after["masterNode-3"].VNFC == "" || after["masterNode-4"].VNFC == "" {
 		t.Errorf("machines:\n%s", diff)
 	}
 }

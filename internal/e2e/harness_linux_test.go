@@ -36,7 +36,7 @@ import (
 const (
 	packageDir = "../../examples/packages/k8s-cluster"
 	driverName = "mgmt-drivers-kubernetes"
-	vnfdID     = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"
+	vnfdID     = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0"
 	user       = "ubuntu"
 	// password breaks code that quotes it wrongly, and is easy to find in outputs that must not contain it.
 	password = `ca'na"ry$(id) \n`

@@ -19,7 +19,7 @@ func BenchmarkKubeadmCluster(b *testing.B) {
 			y.infra.Shared = map[string]netip.Addr{"vip_CP": site.network.Reserve()}
 		})
 		id, request := y.cluster("complex", highlyAvailable)
-		levels := []vnflcm.ScaleInfo{{AspectID: "master_instance"}, {AspectID: "worker_instance", ScaleLevel: 1}}
+		levels := []vnflcm.ScaleInfo{{AspectID: "master_instance", ScaleLevel: 1}, {AspectID: "worker_instance", ScaleLevel: 1}}
 		request.InstantiationLevelID, request.TargetScaleLevelInfo = "", levels
 		begin := time.Now()
 		y.must(y.Instantiate(b.Context(), id, request))

@@ -262,7 +262,7 @@ func (y *yard) wantClaimed(id string) {
 // withTwoWorkers has the request make two workers.
 func withTwoWorkers(r *vnflcm.InstantiateVnfRequest) {
 	r.InstantiationLevelID = ""
-	r.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "master_instance"}, {AspectID: "worker_instance", ScaleLevel: 1}}
+	r.TargetScaleLevelInfo = []vnflcm.ScaleInfo{{AspectID: "master_instance", ScaleLevel: 1}, {AspectID: "worker_instance", ScaleLevel: 1}}
 }
 
 // TestKubeadmUpgradeTo136 has everything that the upgrade from 1.35 changes, but for what the next one changes.

@@ -21,7 +21,7 @@ import (
 )
 
 // newVNFD is the VNFD of the second version of the sample package.
-const newVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e91"
+const newVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea1"
 
 // secondPackage returns a package like the one in dir, with another VNFD, another image for these VDUs, and replacements.
 func secondPackage(t testing.TB, dir string, vdus []string, oldnew ...string) string {
@@ -31,7 +31,7 @@ func secondPackage(t testing.TB, dir string, vdus []string, oldnew ...string) st
 	if err != nil {
 		t.Fatal(err)
 	}
-	oldnew = append(oldnew, "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90", newVNFD, "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70", newVNFD)
+	oldnew = append(oldnew, "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0", newVNFD, "1b7a4b52-4c1f-4f0e-8c43-6f2e1a9d5c70", newVNFD)
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {

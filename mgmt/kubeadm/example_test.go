@@ -46,7 +46,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	vnf, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90"})
+	vnf, err := manager.Create(ctx, vnflcm.CreateVnfRequest{VnfdID: "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0"})
 	if err != nil {
 		panic(err)
 	}

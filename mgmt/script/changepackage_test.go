@@ -18,7 +18,7 @@ import (
 // TestChangePackage runs the scripts of the new package around a change, and those of the former one around a rollback. The grant request has both
 // VNFDs.
 func TestChangePackage(t *testing.T) {
-	const oldVNFD, newVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e90", "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8e91"
+	const oldVNFD, newVNFD = "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea0", "6a1c2f0e-1d6e-4f4e-9a3c-0d5b6a7c8ea1"
 	const hook = "            implementation: mgmt-drivers-kubernetes\n"
 	changed := strings.NewReplacer("          instantiate_end:\n", "          change_current_package_start:\n"+hook+"          change_current_package_end:\n"+hook+"          instantiate_end:\n",
 		"etsi_nfv_sol001_vnfd_types.yaml", "https://forge.etsi.org/rep/nfv/SOL001/raw/v3.3.1/etsi_nfv_sol001_vnfd_types.yaml",
