@@ -251,6 +251,12 @@ func TestKubeadmSteps(t *testing.T) {
 			op, err = v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "worker_instance"})
 			v.must(t, op, err)
 		}
+		if strings.Contains(life.patch, "vip_CP") {
+			for _, to := range []vnflcm.ScaleType{vnflcm.ScaleIn, vnflcm.ScaleOut} {
+				op, err = v.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: to, AspectID: "master_instance"})
+				v.must(t, op, err)
+			}
+		}
 		if life.flavour == "complex" {
 			check(t, v.world.Stop("masterNode-2"))                                              // the last one
 			for _, vdu := range []string{"masterNode", "masterNode", "storage", "externalLB"} { // a dead control-plane node, then a live one

@@ -116,7 +116,7 @@ func (a *arrangement) considerControlPlane(u vnflcm.PackageUnit) {
 	switch {
 	case len(a.controlPlane) == 1:
 		a.lose(u, "the cluster: its data is on its only control-plane node "+v.Label(), "every object in it, its certificates and its tokens: a new cluster is made on the machines")
-	case a.p.endpointOn(a.op, a.controlPlane[0], v):
+	case a.p.Cluster.endpointOn(a.op, a.controlPlane[0], v):
 		a.refuse(u, "has the address of the API, which no node could reach while its machine is changed: instantiate a VNF whose cluster_cp_name is a virtual address, or one with a load balancer")
 	}
 }

@@ -62,6 +62,12 @@ var scenarios = []scenario{
 	{name: "scale in", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
 		return m.Scale(ctx, id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn, AspectID: "worker_instance"})
 	}},
+	{name: "scale the control plane out", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Scale(ctx, id, masters(vnflcm.ScaleOut, 1))
+	}, flavour: "complex", only: []string{"names", "peers", "join", "members"}}, // the other steps are cut in "scale out" and "heal a control-plane node"
+	{name: "scale the control plane in", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		return m.Scale(ctx, id, masters(vnflcm.ScaleIn, 1))
+	}, flavour: "complex", saves: true},
 	{name: "heal a worker", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
 		worker := l.worker(id)
 		if err := l.World.Partition(worker.ComputeResource.ResourceID); err != nil {
@@ -500,7 +506,7 @@ func stepKind(step string) string {
 	return name
 }
 
-var still = []string{"create-vm", "replace-vm", "change-vm", "delete-vm", "stop-machine", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet", "restore-copy", "restore-members",
+var still = []string{"create-vm", "replace-vm", "change-vm", "delete-vm", "stop-machine", "staying", "remove-vim", "reach", "platform", "quorum", "move-leader", "remove-member", "members", "alive", "kubeconfig", "await-etcd", "begin", "begin-etcd", "begin-kubelet", "restore-copy", "restore-members",
 	"move-leader-kubelet", "static-pods", "members-kubelet"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.

@@ -111,6 +111,9 @@ func (d *Driver) Preview(ctx context.Context, op *vnflcm.Operation) ([]vnflcm.Pl
 		return nil, nil // hooks of the change do nothing
 	}
 	c, err := shapeOf(ctx, op, params, rotation)
+	if err == nil && op.Scale != nil {
+		err = params.Cluster.checkLeavingAddress(op)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	err = errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkUpgrade(op), p.checkPackageChange(op), p.checkRestore(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	err = errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkScaling(op), p.checkUpgrade(op), p.checkPackageChange(op), p.checkRestore(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 	if err != nil {
 		return err
 	}
@@ -146,18 +149,13 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 var addresses = []string{"k8s_cluster_installation_param.api_endpoint", "k8s_cluster_installation_param.proxy.http_proxy", "k8s_cluster_installation_param.proxy.https_proxy",
 	"k8s_cluster_installation_param.private_registry_connection_info[].server", "k8s_cluster_installation_param.packages.repository_url"}
 
-// checkTargets refuses to scale the control plane or the load balancer, and checks which control-plane nodes a heal
+// checkTargets refuses to scale the load balancer, and checks which control-plane nodes a heal
 // replaces.
 func (p *parameters) checkTargets(op *vnflcm.Operation) error {
 	if err := p.Cluster.Balancer.CheckScaling(&newChecker(op).Checker); err != nil {
 		return err
 	}
-	switch {
-	case op.Scale != nil:
-		if newChecker(op).Scales(p.Cluster.Master.SSHCPName) {
-			return &vnflcm.ParamError{Path: "aspectId", Value: op.Scale.AspectID, Reason: "control-plane nodes cannot be scaled: choose their number when instantiating"}
-		}
-	case op.Heal != nil && !op.WholeVNF():
+	if op.Heal != nil && !op.WholeVNF() {
 		return p.checkControlPlane(op)
 	}
 	return nil

@@ -26,7 +26,7 @@ type environment struct {
 	workers      []mgmt.Node
 	storage      []mgmt.Node // the storage server, if there is one
 	balancers    []mgmt.Node // machines of external_lb_param, sorted by address; the first one serves the API
-	up           []mgmt.Node // control-plane nodes through which requests are sent to the cluster: those that are not replaced
+	up           []mgmt.Node // control-plane nodes through which requests are sent to the cluster: those that the operation does not change
 	kube         *clusternodes.Cluster
 	api          apiAddress // address of the API
 	rotation     rotation
@@ -114,14 +114,14 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 // findServing finds the control-plane nodes through which requests are sent to the cluster.
 func (e *environment) findServing() error {
 	e.up = e.controlPlane
-	if e.makesCluster() {
+	if e.makesCluster() || e.op.Terminate != nil {
 		return nil
 	}
-	staying := clusternodes.Without(e.controlPlane, e.replaced(e.controlPlane))
+	staying := clusternodes.Without(e.controlPlane, e.changing(e.controlPlane))
 	switch {
 	case len(staying) > 0:
 		e.up = staying
-	case len(plan.Replaced(e.shape.ControlPlane)) > 0:
+	case len(plan.Replaced(e.shape.ControlPlane))+len(plan.Removed(e.shape.ControlPlane)) > 0:
 		return errors.New("kubeadm: no control-plane node would be left: heal the whole VNF")
 	}
 	return nil // the only node restarts
@@ -174,6 +174,11 @@ func (e *environment) replaced(machines []mgmt.Node) []mgmt.Node {
 	return e.having(machines, plan.IsReplaced, plan.IsRestarted)
 }
 
+// changing returns those of the machines that the operation adds, removes, replaces or restarts.
+func (e *environment) changing(machines []mgmt.Node) []mgmt.Node {
+	return e.having(machines, plan.IsAdded, plan.IsRemoved, plan.IsReplaced, plan.IsRestarted)
+}
+
 // having returns those of the machines that have one of these changes.
 func (e *environment) having(machines []mgmt.Node, changes ...plan.Change) []mgmt.Node {
 	all := slices.Concat(e.shape.ControlPlane, e.shape.Workers, e.shape.Storage, e.shape.Balancers)
@@ -184,11 +189,11 @@ func (e *environment) having(machines []mgmt.Node, changes ...plan.Change) []mgm
 
 // inQuorumOrder returns the control-plane node that leaves etcd at the position that n has in the plan.
 func (e *environment) inQuorumOrder(n mgmt.Node) mgmt.Node {
-	i := slices.IndexFunc(e.replaced(e.controlPlane), func(m mgmt.Node) bool { return m.ID == n.ID })
+	i := slices.IndexFunc(e.changing(e.controlPlane), func(m mgmt.Node) bool { return m.ID == n.ID })
 	return e.leaving()[i]
 }
 
-// leaving returns the control-plane nodes that are replaced, in the order in which they leave etcd.
+// leaving returns the control-plane nodes that are replaced or removed, in the order in which they leave etcd.
 func (e *environment) leaving() (out []mgmt.Node) {
 	for _, id := range e.order.Of("") {
 		out = append(out, clusternodes.Among(e.controlPlane, []vnflcm.VNFC{{ID: id}})...)

@@ -36,7 +36,7 @@ const (
 // explained are the tasks whose failure the machine or the cluster explains. The names of their steps, and of such steps in an upgrade, begin
 // so.
 var explained = []string{"init", "join", "network", "ready", "registries", "images", "members", "drain", "detach", "etcd-first", "control-plane", "kubelet", "node",
-	"static-pods", "addons", "restart", "start", "await-etcd", "snapshot", "restore", "delete-lost-nodes"}
+	"static-pods", "addons", "restart", "start", "await-etcd", "stop-api-server", "snapshot", "restore", "delete-lost-nodes"}
 
 // witnesses has what evidence of earlier failures of this phase has found.
 type witnesses struct {

@@ -10,7 +10,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
-	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/preflight"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -29,7 +28,7 @@ var (
 	PathForm      = pathForm
 	ExportTarget  = exportTarget
 
-	PreflightChecks = preflight.Checks
+	PreflightChecks = preflightChecks
 )
 
 // ParseVolume reads the manifest of a persistent volume.

@@ -9,7 +9,7 @@ import (
 	"net/netip"
 
 	"github.com/vnfkit/vnfkit/mgmt"
-	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
+	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/apiaccess"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
@@ -23,8 +23,8 @@ func (e *environment) balanced() bool { return e.api.virtual && e.p.ScriptPath =
 // balancerKey is the state key of the agreement of keepalived.
 const balancerKey = "balancer"
 
-// serve makes a control-plane node serve the API of controlPlane at the virtual address.
-func serve(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.Node) error {
+// serve makes a control-plane node serve the API of servers at the virtual address, which the nodes in peers share.
+func serve(ctx context.Context, e *environment, n mgmt.Node, servers, peers []mgmt.Node) error {
 	agreement, err := e.agreement(ctx)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func serve(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt
 	if err != nil {
 		return err
 	}
-	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, controlPlane)
+	return apiaccess.VirtualAddress{Address: address, Agreement: agreement}.Serve(ctx, n, servers, peers)
 }
 
 // lead makes a control-plane node that holds the virtual address lead clients of the API to the nodes of controlPlane.
@@ -67,7 +67,7 @@ func (e *environment) agreement(ctx context.Context) (b apiaccess.Agreement, err
 // healing it writes its files again.
 func runRebalance(ctx context.Context, e *environment, n mgmt.Node) error {
 	controlPlane := e.controlPlane
-	if e.op.Phase() == string(vnflcm.HealStart) || isBeforeBatch(e.op) {
+	if e.op.Phase() == string(vnflcm.HealStart) || isBeforeBatch(e.op) || len(e.having(e.controlPlane, plan.IsRemoved)) > 0 {
 		controlPlane = e.up
 	}
 	return balance(ctx, e, n, controlPlane)
@@ -75,12 +75,7 @@ func runRebalance(ctx context.Context, e *environment, n mgmt.Node) error {
 
 func balance(ctx context.Context, e *environment, n mgmt.Node, controlPlane []mgmt.Node) error {
 	return n.Do(ctx, e.op, "balance-"+fingerprint(controlPlane), e.config.Timeouts.Install, func(ctx context.Context) error {
-		err := serve(ctx, e, n, controlPlane)
-		if clusternodes.Unreachable(ctx, err) {
-			e.op.Log.WarnContext(ctx, "the load balancer of a node could not be brought up to date", "host", n.Label(), "error", err)
-			return nil
-		}
-		return err
+		return e.despiteDeath(ctx, n, serve(ctx, e, n, controlPlane, controlPlane))
 	})
 }
 
@@ -100,5 +95,5 @@ func runSetUpVirtualAddress(ctx context.Context, e *environment, n mgmt.Node) er
 	if err != nil {
 		return err
 	}
-	return serve(ctx, e, n, e.controlPlane)
+	return serve(ctx, e, n, e.controlPlane, e.controlPlane)
 }

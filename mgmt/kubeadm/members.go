@@ -13,12 +13,12 @@ import (
 // etcd returns the etcd of the cluster. Requests go through control-plane nodes that stay.
 func (e *environment) etcd() members.Etcd { return members.Etcd{Ask: e.up, Op: e.op} }
 
-// runDecideQuorum decides whether etcd keeps its quorum without all control-plane nodes that will be replaced, since
-// heal_start removes all of their members. It runs before anything is changed. Its result is the order in which the nodes
+// runDecideQuorum decides whether etcd keeps its quorum without all control-plane nodes that will be replaced or removed, since
+// the start hook removes all of their members. It runs before anything is changed. Its result is the order in which the nodes
 // leave, as ids of VNFCs, so that a resumed operation uses the same order.
 func runDecideQuorum(ctx context.Context, e *environment, _ mgmt.Node) error {
 	ids, err := vnflcm.Run(ctx, e.op, vnflcm.Step[[]string]{Name: "quorum", Do: func(ctx context.Context) ([]string, error) {
-		return e.etcd().Order(ctx, e.replaced(e.controlPlane))
+		return e.etcd().Order(ctx, e.changing(e.controlPlane))
 	}})
 	e.order.Set("", ids)
 	return err
@@ -63,7 +63,7 @@ func removeMemberOf(ctx context.Context, e *environment, n mgmt.Node) error {
 // runAwaitMembers waits until etcd has a healthy voting member on a node and each control-plane node before it.
 func runAwaitMembers(ctx context.Context, e *environment, n mgmt.Node) error {
 	joined := slices.Clone(e.up)
-	for _, m := range e.replaced(e.controlPlane) {
+	for _, m := range e.changing(e.controlPlane) {
 		if joined = append(joined, m); m.ID == n.ID {
 			break
 		}

@@ -22,43 +22,6 @@ func instantiate(c clusterShape) *operationPlan {
 	return &p.operationPlan
 }
 
-// scaleOut adds new machines to the running cluster as workers.
-func scaleOut(c clusterShape) *operationPlan {
-	p := &planner{clusterShape: c}
-	p.Begin(vnflcm.ScaleEnd)
-	changed := p.changeRegistries()
-	running := p.Once(readCluster, p.Once(checkEndpoint, changed))
-	p.updateHosts(running)
-
-	workers := plan.Added(c.Workers)
-	var joined tasks
-	for i, prepared := range p.prepareNew(workers, running) {
-		joined = append(joined, p.join(workers[i], prepared)...)
-	}
-	p.finish(workers, joined)
-	return &p.operationPlan
-}
-
-// scaleIn removes workers. They leave the cluster while their machines still run. The Node objects are deleted after the
-// machines, because Kubernetes starts the pods of a deleted Node elsewhere.
-func scaleIn(c clusterShape) *operationPlan {
-	p := &planner{clusterShape: c}
-	p.Begin(vnflcm.ScaleStart)
-	p.Once(nameLocalVolumes)
-	workers := plan.Removed(c.Workers)
-	unrouted := p.leaveRoutes(nil, workers, nil)
-	for _, n := range workers {
-		p.On(n, reset, p.leave(n, unrouted))
-	}
-
-	p.Begin(vnflcm.ScaleEnd)
-	deleted := p.Each(c.Removed, deleteNode)
-	p.Once(forget, deleted)
-	changed := p.changeRegistries(deleted)
-	p.updateHosts(changed)
-	return &p.operationPlan
-}
-
 // heal replaces machines. In heal_start the old machines may be dead; in heal_end new machines run in their place. So the
 // driver asks only machines that stay about the cluster. If the request names no machines, Heal replaces all of them and
 // creates a new cluster.
@@ -150,10 +113,10 @@ func (p *planner) leadAPI(t task, after tasks) tasks {
 func (p *planner) makeCluster(after ...tasks) {
 	recorded := p.Once(recordSettings, after...)
 	nodes := p.nodes()
-	prepared := p.prepareNew(nodes, recorded)
+	prepared := p.prepare(nodes, recorded)
 	routed := p.balancers(p.Balancers, recorded)
 	before := prepared[0]
-	if !p.Whole { // no node is made while an image of another node is missing
+	if p.checked != nil { // no node is made while an image of another node is missing
 		before = slices.Concat(prepared...)
 	}
 	up := p.initialise(nodes[0], before, routed)
@@ -179,9 +142,9 @@ func (p *planner) makeCluster(after ...tasks) {
 	p.Once(registerVIM, p.All())
 }
 
-// prepareNew prepares new machines side by side, and returns the last task of each. If findings refuse the operation, no machine is changed
-// before all of them have been checked. The preflight compares the machines of a new cluster with the first one.
-func (p *planner) prepareNew(machines []machine, after tasks) []tasks {
+// prepare prepares machines side by side, and returns the last task of each. Findings refuse an operation that adds machines: then no machine is
+// changed before all of them have been checked. The preflight compares the machines of a new cluster with the first one.
+func (p *planner) prepare(machines []machine, after tasks) []tasks {
 	out := make([]tasks, len(machines))
 	var first tasks
 	for i, n := range machines {
@@ -191,18 +154,13 @@ func (p *planner) prepareNew(machines []machine, after tasks) []tasks {
 			first = reached
 		}
 	}
-	if !p.Whole && len(machines) > 0 {
+	if len(plan.Added(machines)) > 0 {
 		p.checked = p.Once(allChecked, out...)
 	}
 	for i, n := range machines {
 		out[i] = p.Chain(n, p.preparation(n), out[i], p.checked)
 	}
 	return out
-}
-
-// prepare prepares a machine that replaces another one and has been reached. No finding refuses such a machine.
-func (p *planner) prepare(n machine, after ...tasks) tasks {
-	return p.Chain(n, slices.Concat(p.checks(), p.preparation(n)), after...)
 }
 
 // checks are the tasks that check a machine before it is changed, in their order.
@@ -270,13 +228,19 @@ func (p *planner) connectAfterScript(n machine, after tasks) tasks {
 // finish revokes the credentials of the joins, and waits until the nodes are Ready.
 func (p *planner) finish(nodes []machine, after ...tasks) tasks {
 	after = append(after, p.Once(revokeCredentials, after...))
-	if p.Virtual && len(plan.Replaced(p.ControlPlane))+len(plan.Restarted(p.ControlPlane)) > 0 && !p.Whole {
+	if p.Virtual && p.changesControlPlane() {
 		after = append(after, p.Each(p.ControlPlane, rebalance, after...))
 	}
 	ready := p.Once(awaitReady, after...)
 	p.Each(p.Balancers, route, ready)
 	p.Each(nodes, label, ready)
 	return ready
+}
+
+// changesControlPlane reports whether control-plane nodes have joined or restarted beside others.
+func (p *planner) changesControlPlane() bool {
+	joined := len(plan.Added(p.ControlPlane)) > 0 && len(plan.Staying(p.ControlPlane)) > 0
+	return !p.Whole && (joined || len(plan.Replaced(p.ControlPlane))+len(plan.Restarted(p.ControlPlane)) > 0)
 }
 
 // letGo removes machines that will be replaced from the cluster. The member of etcd on a dead control-plane node is removed first,
@@ -316,27 +280,8 @@ func (p *planner) leave(n machine, after ...tasks) tasks {
 	return p.Chain(n, []task{recordNode, stopMachine, drain, awaitDetached}, after...)
 }
 
-// healNodes sets up new machines in the roles of the replaced nodes. etcd accepts one new member at a time: each
-// control-plane node is a voting member before the next one joins.
+// healNodes sets up new machines in the roles of the replaced nodes.
 func (p *planner) healNodes(running tasks) {
 	p.updateHosts(running)
-	controlPlane, workers := plan.Replaced(p.ControlPlane), plan.Replaced(p.Workers)
-	var joined, member tasks
-	for _, n := range workers {
-		joined = append(joined, p.join(n, p.prepare(n, p.On(n, reach, running)))...)
-	}
-	for _, n := range controlPlane {
-		member = p.On(n, awaitMembers, p.joinControlPlane(n, p.prepare(n, p.On(n, reach, running)), member))
-		joined = append(joined, member...)
-	}
-	ready := p.finish(append(controlPlane, workers...), joined)
-	if len(controlPlane) == 0 {
-		return
-	}
-	if p.Helm {
-		for _, n := range controlPlane {
-			p.Chain(n, []task{installHelm, restoreHelm}, ready)
-		}
-	}
-	p.Once(registerVIM, p.All())
+	p.joinNodes(plan.Replaced(p.ControlPlane), plan.Replaced(p.Workers), running)
 }

@@ -80,6 +80,8 @@ func shapes(t testing.TB) []shape {
 		{name: "scale-in", cluster: two, request: scales(vnflcm.ScaleIn)},
 		{name: "scale-in-load-balancer", setup: behindLB, cluster: behind(t, "simple", 1), request: scales(vnflcm.ScaleIn)},
 		{name: "scale-in-registries", setup: rotationSetup(t), cluster: append(two[:1:1], with(t, firstList)), request: rotates(vnflcm.ScaleIn)},
+		{name: "scale-out-control-plane", setup: helm, cluster: append(virtual(t), atLevel(oneMaster), with(t, helmParams)), request: func(*lab, string) any { return masters(vnflcm.ScaleOut, 1) }},
+		{name: "scale-in-control-plane", setup: setup{snapshots: archives(t)}, cluster: three, request: func(*lab, string) any { return masters(vnflcm.ScaleIn, 1) }},
 		{name: "heal-worker", cluster: two, before: stops("workerNode-0"), request: heals("workerNode-0")},
 		{name: "heal-control-plane", cluster: three, before: stops("masterNode-0"), request: heals("masterNode-0")},
 		{name: "heal-two-control-plane-nodes-and-worker", cluster: three, before: stops("masterNode-2"),

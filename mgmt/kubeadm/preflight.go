@@ -33,11 +33,15 @@ var (
 	pullImages   = step("images", "the machine has the images of a node, or can pull them", pullLimit, runPullNodeImages)
 )
 
+// preflightChecks are the names of the checks that preflight.pass_over accepts: those of machines, and that a snapshot is taken before
+// control-plane nodes are removed.
+var preflightChecks = append(slices.Clone(preflight.Checks), checkSnapshot)
+
 // preflight checks the names of checks.
 func (c *checker) preflight(p *clusterParam) {
 	for i, name := range p.Preflight.PassOver {
-		if !slices.Contains(preflight.Checks, name) {
-			c.Fault(fmt.Sprintf("preflight.pass_over[%d]", i), name, "is no check: there are "+strings.Join(preflight.Checks, ", "))
+		if !slices.Contains(preflightChecks, name) {
+			c.Fault(fmt.Sprintf("preflight.pass_over[%d]", i), name, "is no check: there are "+strings.Join(preflightChecks, ", "))
 		}
 	}
 }

@@ -203,7 +203,7 @@ func TestPreflightOfSources(t *testing.T) {
 func TestPreflightChecksNamed(t *testing.T) {
 	t.Parallel()
 	want := wantDocumented(t, "## Preflight", kubeadm.PreflightChecks)
-	tested := append(slices.Collect(maps.Keys(findingsOf)), "packages", "names", "registries", "images")
+	tested := append(slices.Collect(maps.Keys(findingsOf)), "packages", "names", "registries", "images", "snapshot")
 	slices.Sort(tested)
 	if diff := cmp.Diff(want, tested); diff != "" {
 		t.Errorf("the tests:\n%s", diff)

@@ -29,7 +29,7 @@ func (p *parameters) checkControlPlane(op *vnflcm.Operation) error {
 			reason = "is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster"
 		case len(targets) == len(controlPlane):
 			reason = "would go with all other control-plane nodes, and the cluster's data with them: heal the whole VNF, or some of them at a time"
-		case p.endpointOn(op, controlPlane[0], v):
+		case p.Cluster.endpointOn(op, controlPlane[0], v):
 			reason = "has the address of the API, which no node could reach while it is replaced: heal the whole VNF, " +
 				"and let cluster_cp_name be a virtual address or a load balancer's"
 		default:
@@ -42,17 +42,17 @@ func (p *parameters) checkControlPlane(op *vnflcm.Operation) error {
 
 // endpointOn reports whether the address of the API is an address of the machine v. It looks for the address as
 // findEndpoint does.
-func (p *parameters) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
-	if p.Cluster.Balancer != nil {
+func (p *clusterParam) endpointOn(op *vnflcm.Operation, first, v vnflcm.VNFC) bool {
+	if p.Balancer != nil {
 		return false
 	}
 	var api netip.Addr
-	if endpoint := p.Cluster.APIEndpoint; endpoint != "" {
+	if endpoint := p.APIEndpoint; endpoint != "" {
 		host, _, _ := splitEndpoint(endpoint)
 		api, _ = netip.ParseAddr(host) // a host name belongs to a load balancer outside of the VNF
 	} else {
 		for _, cp := range slices.Backward(slices.Concat(op.ConnectionPoints, first.CPs)) {
-			if cp.CPD == p.Cluster.Master.ClusterCPName && len(cp.Fixed) > 0 {
+			if cp.CPD == p.Master.ClusterCPName && len(cp.Fixed) > 0 {
 				api = cp.Fixed[0]
 			}
 		}

@@ -31,7 +31,7 @@ var (
 		return e.restored.Of("").restore().Unpack(ctx, n)
 	})
 	stopControlPlane = restoreStep("restore-stop", "nothing of the control plane runs while its data are replaced", ifMember, func(ctx context.Context, _ *environment, n mgmt.Node) error {
-		return controlplane.StopStatic(ctx, n)
+		return controlplane.StopStatic(ctx, n, controlplane.StaticPods...)
 	})
 	replaceData = onMember(step("restore-data", "the restored data are in place; those before are renamed and stay", installLimit, func(ctx context.Context, e *environment, n mgmt.Node) error {
 		return e.restored.Of("").restore().Replace(ctx, n)

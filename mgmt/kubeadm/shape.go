@@ -18,6 +18,8 @@ type clusterShape struct {
 	Restores      bool // etcd is restored on the control-plane nodes that stay
 	Graceful      bool // the pods get time to end before the machines are removed or stopped
 	Stopping      bool // the machines are stopped
+	RollingBack   bool // a scale-out is undone
+	Shrinks       bool // control-plane nodes are removed, or have been
 	Script        bool // the package's script sets up the nodes
 	Network       bool // the driver sets up the pod network
 	Virtual       bool // the control-plane nodes share the address of the API
@@ -47,7 +49,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 	c := clusterShape{
 		Whole:    op.WholeVNF(),
 		Restores: params.restores() && !op.WholeVNF(),
-		Graceful: isGraceful(op), Stopping: isStop(op),
+		Graceful: isGraceful(op), Stopping: isStop(op), RollingBack: op.RollingBack,
 		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes, Snapshots: op.KeepsSnapshots(),
 		UserFiles: p.hasFiles(),
@@ -61,6 +63,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 		c.Balancers = plan.MachinesAt(op, p.Balancer.SSHCPName)
 	}
 	c.Removed = plan.AllRemoved(op)
+	c.Shrinks = slices.ContainsFunc(op.Change.Removed, func(v vnflcm.VNFC) bool { return plan.IsAt(op, v, p.Master.SSHCPName) })
 	c.Upgrade = upgradeShapeOf(op, params, c)
 	return c, c.findBatch(ctx, op)
 }

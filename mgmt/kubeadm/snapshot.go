@@ -196,17 +196,21 @@ func saveLimit(Timeouts) time.Duration { return beforeHeal + time.Minute }
 
 // runSaveBefore takes a snapshot before a heal removes members of etcd.
 func runSaveBefore(ctx context.Context, e *environment, _ mgmt.Node) error {
-	err := mgmt.Within(ctx, beforeHeal, func(ctx context.Context) error {
-		_, err := e.op.TakeSnapshot(ctx, "before", e.Driver)
-		return err
-	})
+	err := takeSnapshotBefore(ctx, e)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, vnflcm.ErrLeased), errors.Is(err, vnflcm.ErrStore), errors.Is(err, vnflcm.ErrShutdown):
+	case isOfManager(err):
 		return err
 	case err != nil:
 		e.op.Warn(ctx, fmt.Sprintf("no snapshot was taken before the heal: %v", err))
 	}
 	return nil
+}
+
+func takeSnapshotBefore(ctx context.Context, e *environment) error {
+	return mgmt.Within(ctx, beforeHeal, func(ctx context.Context) error {
+		_, err := e.op.TakeSnapshot(ctx, "before", e.Driver)
+		return err
+	})
 }

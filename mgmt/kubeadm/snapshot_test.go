@@ -27,7 +27,7 @@ import (
 )
 
 // archives returns an empty folder for snapshots.
-func archives(t *testing.T, recovery ...string) *snapshots.Archives {
+func archives(t testing.TB, recovery ...string) *snapshots.Archives {
 	t.Helper()
 	a, err := snapshots.New(snapshots.Directory(t.TempDir()), recovery...)
 	if err != nil {

@@ -48,11 +48,17 @@ func Restarted(groups ...[]Machine) []Machine { return having(IsRestarted, group
 // not exist yet are recognised by their VDU.
 func MachinesAt(op *vnflcm.Operation, cp string) (out []Machine) {
 	for _, v := range involved(op) {
-		if _, has := v.CP(cp); has || len(v.CPs) == 0 && v.VDU == op.VDUOf(cp) {
+		if IsAt(op, v, cp) {
 			out = append(out, machineOf(op, v))
 		}
 	}
 	return out
+}
+
+// IsAt reports whether a VNFC has a connection point, or will have it.
+func IsAt(op *vnflcm.Operation, v vnflcm.VNFC, cp string) bool {
+	_, has := v.CP(cp)
+	return has || len(v.CPs) == 0 && v.VDU == op.VDUOf(cp)
 }
 
 // StopOrder returns the VNFCs in the groups in which a cluster is stopped: workers, then control-plane nodes, by their connection points.

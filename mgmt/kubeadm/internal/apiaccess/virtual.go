@@ -35,10 +35,11 @@ const (
 	aliveScript    = "/etc/keepalived/vnfkit-haproxy-alive"
 )
 
-// Serve configures haproxy and keepalived on a node to serve the API of these control-plane nodes. It writes each
+// Serve configures haproxy and keepalived on a node to serve the API of the control-plane nodes in servers. Those in peers share the
+// address. Serve writes each
 // configuration as a whole, lets the program check it before it replaces the old one, and reloads the program, so that
 // connections continue.
-func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, controlPlane []mgmt.Node) error {
+func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, servers, peers []mgmt.Node) error {
 	place, err := placeOf(ctx, n, v.Address)
 	if err != nil {
 		return err
@@ -46,10 +47,10 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, controlPlane []m
 	if err := n.Root().Write(ctx, aliveScript, []byte(alive), 0o755); err != nil {
 		return err
 	}
-	if err := v.writeHaproxy(ctx, n, controlPlane); err != nil {
+	if err := v.writeHaproxy(ctx, n, servers); err != nil {
 		return err
 	}
-	vrrp := vrrpConfig{VirtualAddress: v, node: n, controlPlane: controlPlane, place: place}
+	vrrp := vrrpConfig{VirtualAddress: v, node: n, controlPlane: peers, place: place}
 	if err := replaceChecked(ctx, n, keepalivedFile, []byte(vrrp.String()), 0o600, "keepalived", "-t", "-f"); err != nil {
 		return err
 	}
@@ -60,6 +61,16 @@ func (v VirtualAddress) Serve(ctx context.Context, n mgmt.Node, controlPlane []m
 		return err
 	}
 	return n.Root().Unit(ctx, "reload-or-restart", "keepalived")
+}
+
+// Release stops keepalived of a node, if it has a configuration. keepalived then tells the other nodes, so that one of them takes the
+// address at once.
+func Release(ctx context.Context, n mgmt.Node) error {
+	has, err := n.Root().Succeeds(ctx, "test", "-e", keepalivedFile)
+	if !has || err != nil {
+		return err
+	}
+	return n.Root().Unit(ctx, "stop", "keepalived")
 }
 
 // Lead makes haproxy of a node forward clients to these control-plane nodes. keepalived stays as it is, and the address where it is.

@@ -205,13 +205,56 @@ func withoutFlags(text string, version kubeversion.Version) (cleaned string, dro
 
 // ForVersion returns the configuration of the cluster with another version of Kubernetes, for kubeadm of that version.
 func (c Configuration) ForVersion(version string) (Configuration, error) {
+	root, err := c.root()
+	if err != nil {
+		return "", err
+	}
+	set(root, "kubernetesVersion", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "v" + version})
+	text, err := Marshal(root)
+	return Configuration(text), err
+}
+
+// WithNames returns the configuration with names for the certificates of API servers added, and without those that leave reports.
+func (c Configuration) WithNames(added []string, leave func(name string) bool) (Configuration, error) {
+	root, err := c.root()
+	if err != nil {
+		return "", err
+	}
+	server := child(root, "apiServer")
+	if server == nil || server.Kind != yaml.MappingNode {
+		server = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		set(root, "apiServer", server)
+	}
+	var before, names []string
+	if list := child(server, "certSANs"); list != nil {
+		if err := list.Decode(&before); err != nil {
+			return "", fmt.Errorf("kubeadm: certSANs of the ClusterConfiguration: %w", err)
+		}
+	}
+	for _, name := range slices.Concat(before, added) {
+		if !slices.Contains(names, name) && (slices.Contains(added, name) || !leave(name)) {
+			names = append(names, name)
+		}
+	}
+	if slices.Equal(before, names) {
+		return c, nil
+	}
+	list := &yaml.Node{}
+	if err := list.Encode(names); err != nil {
+		return "", err
+	}
+	set(server, "certSANs", list)
+	text, err := Marshal(root)
+	return Configuration(text), err
+}
+
+// root returns the mapping of the document.
+func (c Configuration) root() (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(c), &document); err != nil || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return "", errors.Join(errors.New("kubeadm: the ConfigMap kubeadm-config has no ClusterConfiguration"), err)
+		return nil, errors.Join(errors.New("kubeadm: the ConfigMap kubeadm-config has no ClusterConfiguration"), err)
 	}
-	set(document.Content[0], "kubernetesVersion", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "v" + version})
-	text, err := Marshal(document.Content[0])
-	return Configuration(text), err
+	return document.Content[0], nil
 }
 
 // Validate checks a configuration with the kubeadm of a node. It changes nothing.

@@ -87,3 +87,25 @@ func TestForVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestWithNames changes the names of certificates in configurations of different forms, and leaves everything else.
+func TestWithNames(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ before, want string }{
+		"none":      {"kind: ClusterConfiguration\n", "kind: ClusterConfiguration\napiServer:\n    certSANs:\n        - vip\n        - b\n"},
+		"empty":     {"apiServer: {}\nkind: ClusterConfiguration\n", "apiServer: {certSANs: [vip, b]}\nkind: ClusterConfiguration\n"},
+		"others":    {"apiServer:\n    certSANs:\n        - vip\n        - gone\n        - users\n    extraArgs: []\n", "apiServer:\n    certSANs:\n        - vip\n        - users\n        - b\n    extraArgs: []\n"},
+		"unchanged": {"apiServer:\n  certSANs: [ b,vip ]\n", "apiServer:\n  certSANs: [ b,vip ]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := controlplane.Configuration(c.before).WithNames([]string{"vip", "b"}, func(name string) bool { return name == "gone" })
+			if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
+				t.Errorf("%s, %v", diff, err)
+			}
+		})
+	}
+	if _, err := controlplane.Configuration("apiServer: {certSANs: {a: b}}").WithNames(nil, nil); err == nil {
+		t.Error("names that are no list are accepted")
+	}
+}

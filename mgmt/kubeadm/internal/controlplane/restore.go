@@ -190,21 +190,25 @@ func (r Restore) Unpack(ctx context.Context, n mgmt.Node) error {
 		"--bump-revision", strconv.Itoa(revisionBump), "--mark-compacted")
 }
 
-var staticPods = []string{StaticScheduler, StaticControllerManager, StaticAPIServer, StaticEtcd}
+// StaticPods are the static pods of a control-plane node in the order in which they are stopped.
+var StaticPods = []string{StaticScheduler, StaticControllerManager, StaticAPIServer, StaticEtcd}
 
-// StopStatic stops the static pods of a node: it moves their manifests to a directory that the kubelet does not read. It returns when the API server and
-// etcd have ended.
-func StopStatic(ctx context.Context, n mgmt.Node) error {
+// StopStatic stops static pods of a node: it moves their manifests to a directory that the kubelet does not read. It returns when the API server and
+// etcd have ended, if they are among the pods.
+func StopStatic(ctx context.Context, n mgmt.Node, pods ...string) error {
 	if err := n.Root().Run(ctx, "mkdir", "-p", "-m", "0700", parked); err != nil {
 		return err
 	}
-	for _, pod := range staticPods {
+	for _, pod := range pods {
 		if err := moveIfExists(ctx, n, manifestOf(pod), parkedManifest(pod)); err != nil {
 			return err
 		}
 	}
 	return poll.Do(ctx, func() error {
-		for _, pod := range []string{StaticAPIServer, StaticEtcd} {
+		for _, pod := range pods {
+			if pod != StaticAPIServer && pod != StaticEtcd {
+				continue
+			}
 			id, err := process(ctx, n, pod)
 			if err == nil && id != "" {
 				err = fmt.Errorf("kubeadm: %s: %s still runs", n.Label(), pod)

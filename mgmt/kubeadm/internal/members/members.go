@@ -30,7 +30,7 @@ type Etcd struct {
 // order in which their members may be removed. The error wraps etcd.ErrQuorum if they may not be removed.
 func (e Etcd) Order(ctx context.Context, leaving []mgmt.Node) (ids []string, err error) {
 	return ids, withEtcd(ctx, e.Ask, leaving, func(client *etcd.Client, members []etcd.Member) error {
-		order, err := planRemoval(ctx, client, members, leaving)
+		order, err := e.planRemoval(ctx, client, members, leaving)
 		if err != nil {
 			return err
 		}
@@ -135,10 +135,11 @@ func idsOn(members []etcd.Member, nodes []mgmt.Node) (ids []uint64) {
 	return ids
 }
 
-// planRemoval checks that all members of the targets may be removed, and that their replacements can join afterwards. If
+// planRemoval checks that all members of the targets may be removed, and that their replacements can join afterwards, unless the operation
+// scales. If
 // the remaining members are a majority without the targets, the targets are not asked. Otherwise the answer depends on
 // which targets are alive, so the node that is asked connects to the etcd port of each target.
-func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member, targets []mgmt.Node) (order []uint64, err error) {
+func (e Etcd) planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member, targets []mgmt.Node) (order []uint64, err error) {
 	order, err = etcd.PlanRemoval(members, idsOn(members, targets)...)
 	if errors.Is(err, etcd.ErrQuorum) {
 		if members, err = client.Members(ctx, nil); err != nil {
@@ -146,8 +147,8 @@ func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member
 		}
 		order, err = etcd.PlanRemoval(members, idsOn(members, targets)...)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || e.Op.Scale != nil {
+		return order, err
 	}
 	return order, etcd.CheckJoin(members, idsOn(members, targets)...)
 }
@@ -157,7 +158,7 @@ func planRemoval(ctx context.Context, client *etcd.Client, members []etcd.Member
 func (e Etcd) Remove(ctx context.Context, leaving []mgmt.Node) error {
 	n, targets := leaving[0], leaving
 	return withEtcd(ctx, e.Ask, targets, func(client *etcd.Client, members []etcd.Member) error {
-		if _, err := planRemoval(ctx, client, members, targets); err != nil {
+		if _, err := e.planRemoval(ctx, client, members, targets); err != nil {
 			return err
 		}
 		for _, m := range members {
