@@ -27,7 +27,7 @@ func (w *World) commands(id string) map[string]sshtest.Command {
 		"kubeadm": runKubeadm, "kubectl": runKubectl, "kubelet": version, "systemctl": systemctl,
 		"apt-get": aptGet, "apt-cache": aptCache, "apt-mark": noop, "swapoff": swapoff, "modprobe": modprobe, "sysctl": sysctl,
 		"hostnamectl": hostnamectl, "hostname": hostname, "ip": ipAddr, "dpkg": dpkg, "nproc": nproc, "getent": getent, "du": diskUsed, "df": diskFree, "journalctl": journalctl, "haproxy": alone(balancer.Haproxy), "keepalived": alone(balancer.Keepalived), "ss": ss,
-		"pgrep": pgrep, "nsenter": nsenter,
+		"pgrep": pgrep, "nsenter": nsenter, "etcdutl": etcdutl,
 	}
 	maps.Copy(programs, runtimePrograms)
 	maps.Copy(programs, storagePrograms)

@@ -16,9 +16,16 @@ func (w *World) alive(c *cluster, e etcd.Member) bool {
 	return m != nil && m.runs("kubelet") && m.Cluster == c.ID && e.Name != "" && w.hasStatic(m, "etcd") && w.hasData(c, m) && (len(c.Etcd.Members) == 1 || w.inTime(m, peerCert))
 }
 
-// hasData reports whether the data directory of a machine is of the cluster as it is now, and not of the time before a restore.
+// hasData reports whether the data directory of a machine has data that etcd can read, and of the cluster as it is now: not of the time before a restore.
 func (w *World) hasData(c *cluster, m *machine) bool {
-	return c.Etcd.Token == "" || w.files[m.ID] == nil || etcd.TokenIn(w.files[m.ID](), kubeadm.EtcdData) == c.Etcd.Token
+	if w.files[m.ID] == nil {
+		return true
+	}
+	files := w.files[m.ID]()
+	if exists, err := afero.Exists(files, etcd.Database(kubeadm.EtcdData)); err != nil || !exists {
+		return false
+	}
+	return c.Etcd.Token == "" || etcd.TokenIn(files, kubeadm.EtcdData) == c.Etcd.Token
 }
 
 // members returns which members run. It notes their versions, which are those of their static pods.

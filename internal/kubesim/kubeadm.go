@@ -66,6 +66,9 @@ func (n node) machine() *machine { return n.c.w.state.Machines[n.c.id] }
 
 func (n node) Found(cl *cluster) {
 	cl.Host = site{n.c.w, cl}
+	if cl.Etcd.Token != "" {
+		n.c.w.resume(cl)
+	}
 	n.c.w.state.Clusters[cl.ID] = cl
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/vnfkit/vnfkit/internal/kubesim/containerd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/etcd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
@@ -69,6 +71,42 @@ func (w *World) enterRestored(c *cluster) {
 	}
 }
 
+// resume notes that a control plane was made again, with restored data: kubelets of other machines have missed that.
+func (w *World) resume(c *cluster) {
+	first := c.Etcd.Members[0].Machine
+	if was := w.state.Clusters[c.ID]; was != nil {
+		w.noteTwice(was, c.Etcd.Members)
+	}
+	for id, m := range w.state.Machines {
+		m.Blind = m.Blind || m.Cluster == c.ID && id != first
+	}
+}
+
+// noteTwice notes members that run with data from before a restore.
+func (w *World) noteTwice(c *cluster, restored []etcd.Member) {
+	for _, old := range c.Etcd.Members {
+		m := w.state.Machines[old.Machine]
+		kept := slices.ContainsFunc(restored, func(e etcd.Member) bool { return e.Machine == old.Machine })
+		if m != nil && !kept && !m.Off && m.Services["kubelet"] {
+			w.state.Twice = append(w.state.Twice, "etcd of "+m.Hostname+", which runs with the data before a restore")
+		}
+	}
+}
+
+// etcdutl runs etcdutl of an image of etcd that is mounted.
+func etcdutl(_ context.Context, c *call) error {
+	if err := c.Root(); err != nil {
+		return err
+	}
+	if name := c.Process.Args[0]; !strings.HasSuffix(name, containerd.Etcdutl) || name == containerd.Etcdutl {
+		return program.ExitError{Code: 127, Message: "bash: " + name + ": command not found"}
+	}
+	if len(c.Args) < 2 || !slices.Equal(c.Args[:2], []string{"snapshot", "restore"}) {
+		return fmt.Errorf("kubesim: etcdutl %q is not simulated", c.Args)
+	}
+	return etcd.Restore(c.Call, c.Args[2:])
+}
+
 func (w *World) enter(c *cluster, r etcd.Restored) {
 	if err := c.Load(r.Content); err != nil {
 		return // of a test that wrote the file
@@ -80,13 +118,7 @@ func (w *World) enter(c *cluster, r etcd.Restored) {
 			}
 		}
 	}
-	for _, old := range c.Etcd.Members {
-		m := w.state.Machines[old.Machine]
-		kept := slices.ContainsFunc(r.Members, func(e etcd.Member) bool { return e.Machine == old.Machine })
-		if m != nil && !kept && !m.Off && m.Services["kubelet"] {
-			w.state.Twice = append(w.state.Twice, "etcd of "+m.Hostname+", which runs with the data before a restore")
-		}
-	}
+	w.noteTwice(c, r.Members)
 	c.Etcd.Past = append(c.Etcd.Past, c.Etcd.Token)
 	c.Etcd.Members, c.Etcd.Token, c.Etcd.Leader = r.Members, r.Token, 0
 	for _, m := range w.state.Machines {

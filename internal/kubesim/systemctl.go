@@ -14,6 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/internal/kubesim/balancer"
 	"github.com/vnfkit/vnfkit/internal/kubesim/containerd"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadm"
+	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 	"github.com/vnfkit/vnfkit/internal/kubesim/program"
 )
 
@@ -128,9 +129,21 @@ func (c *call) startKubelet(m *machine) error {
 		}
 	}
 	m.Kubelet, m.Blind = m.Packages["kubelet"], false
+	if err := c.register(m); err != nil {
+		return err
+	}
 	flags, _ := afero.ReadFile(c.FS, kubeadm.KubeletFlags)
 	m.Services["kubelet"] = kubeadm.CheckFlags(string(flags), m.Kubelet) == nil // systemd starts it, and it ends
 	return nil
+}
+
+// register makes the Node of a kubelet that starts, if the cluster has lost it with the data of etcd.
+func (c *call) register(m *machine) error {
+	cl := c.w.state.Clusters[m.Cluster]
+	if cl == nil || m.Node == "" || !c.w.quorate(cl) || cl.Nodes[m.Node] != nil && cl.Nodes[m.Node].Machine == m.ID {
+		return nil
+	}
+	return cl.AddNode(&kubeapi.Node{Name: m.Node, Machine: m.ID, Address: m.Address, ControlPlane: c.Exists(manifests + "kube-apiserver.yaml")})
 }
 
 // restartStaticPods: a kubelet of another minor version starts the static pods of its machine again. No driver may order that while those

@@ -217,8 +217,9 @@ func list(p *program.Call, of Store) error {
 // Ctr lists images and containers, and pulls without what containerd is configured to do.
 func Ctr(ctx context.Context, p *program.Call, n pull.Network, images Store) error {
 	var namespace, dir string
-	var quiet bool
+	var quiet, remove bool
 	args, err := p.Flags(p.Args, func(f *pflag.FlagSet) {
+		f.BoolVar(&remove, "rm", false, "")
 		f.StringVarP(&namespace, "namespace", "n", "default", "")
 		f.StringVar(&dir, "hosts-dir", "", "")
 		f.BoolVarP(&quiet, "quiet", "q", false, "")
@@ -238,6 +239,9 @@ func Ctr(ctx context.Context, p *program.Call, n pull.Network, images Store) err
 	if namespace == "k8s.io" && slices.Equal(args, []string{"containers", "list"}) {
 		return list(p, images)
 	}
+	if len(args) > 2 && args[0] == "images" && strings.HasSuffix(args[1], "mount") {
+		return mountImage(p, images, namespace, args[1:], remove)
+	}
 	if namespace != "k8s.io" || len(args) != 3 || args[0] != "images" || args[1] != "pull" {
 		return fmt.Errorf("kubesim: ctr %q is not simulated", p.Args)
 	}
@@ -245,4 +249,27 @@ func Ctr(ctx context.Context, p *program.Call, n pull.Network, images Store) err
 		images.AddImage(args[2])
 	}
 	return err
+}
+
+// Etcdutl is where an image of etcd has etcdutl.
+const Etcdutl = "/usr/local/bin/etcdutl"
+
+// mountImage is "ctr images mount IMAGE DIR" and "ctr images unmount --rm DIR".
+func mountImage(p *program.Call, images Store, namespace string, args []string, remove bool) error {
+	dir := args[len(args)-1]
+	switch {
+	case namespace == "k8s.io" && args[0] == "unmount" && len(args) == 2 && remove:
+		return p.FS.RemoveAll(dir + "/usr")
+	case namespace != "k8s.io" || args[0] != "mount" || len(args) != 3:
+		return fmt.Errorf("kubesim: ctr %q is not simulated", p.Args)
+	case !slices.Contains(images.Images(), args[1]):
+		return fmt.Errorf("ctr: image %q: not found", args[1])
+	case !p.Exists(dir):
+		return fmt.Errorf("ctr: failed to mount at %q: no such file or directory", dir)
+	}
+	p.Printf("%s\n", dir)
+	if !strings.HasPrefix(path.Base(args[1]), "etcd:") {
+		return nil
+	}
+	return p.Write(dir+Etcdutl, "\x7fELF", 0o755)
 }

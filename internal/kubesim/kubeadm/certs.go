@@ -52,15 +52,11 @@ func (c *call) controlPlaneFiles(cl *Cluster, m Machine, node string, u *customi
 	if err != nil {
 		return nil, err
 	}
-	front, err := pki.NewCA("front-proxy-ca", now)
+	proxy, err := pki.Issue(&cl.FrontProxy, clientTemplate("front-proxy-client", "", now.Add(cl.validity())), now)
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := pki.Issue(&front, clientTemplate("front-proxy-client", "", now.Add(cl.validity())), now)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string]string{"pki/front-proxy-ca.crt": front.Cert, "pki/front-proxy-ca.key": front.Key, "pki/front-proxy-client.crt": proxy.Cert, "pki/front-proxy-client.key": proxy.Key,
+	files := map[string]string{"pki/front-proxy-ca.crt": cl.FrontProxy.Cert, "pki/front-proxy-ca.key": cl.FrontProxy.Key, "pki/front-proxy-client.crt": proxy.Cert, "pki/front-proxy-client.key": proxy.Key,
 		"pki/sa.key": cl.Accounts.Key, "pki/sa.pub": cl.Accounts.Cert,
 		"pki/ca.key": cl.CAKey, "pki/apiserver.crt": server.Cert, "pki/apiserver.key": server.Key,
 		"pki/apiserver-kubelet-client.crt": kubelet.Cert, "pki/apiserver-kubelet-client.key": kubelet.Key}

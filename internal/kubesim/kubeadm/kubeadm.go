@@ -34,6 +34,8 @@ type Cluster struct {
 	Applied     map[string]string    `json:"applied,omitempty"`     // machines on which "kubeadm upgrade apply" has run, by version
 	Accounts    pki.Pair             `json:"accounts,omitzero"`     // key of the service accounts: its public part is Cert
 
+	FrontProxy pki.Pair `json:"frontProxy,omitzero"` // CA of the API server for servers of the aggregation layer
+
 	given map[string]any // ClusterConfiguration of the init that makes the cluster
 }
 
@@ -171,6 +173,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 	if cl.Etcd, err = etcd.New(c.w.ID(), o.Name, address, c.w.Now()); err != nil {
 		return err
 	}
+	restored, err := c.continued(cl)
+	if err != nil {
+		return err
+	}
 	if err := c.writeEtcdFiles(cl, o.Name, o.Advertise); err != nil {
 		return err
 	}
@@ -181,11 +187,10 @@ func (c *call) init(ctx context.Context, args []string) error {
 		return err
 	}
 	err = c.w.On(func(m Machine) error {
-		if err := c.writeEtcdData(cl); err != nil {
+		if err := c.beginEtcd(cl, restored, m); err != nil {
 			return err
 		}
 		c.w.Enter(cl.ID, o.Name)
-		cl.Etcd.Members[0].Address = m.Address
 		c.w.Found(cl)
 		if err := cl.AddNode(&kubeapi.Node{Name: o.Name, Machine: m.ID, Address: m.Address, ControlPlane: true}); err != nil {
 			return err
@@ -241,8 +246,10 @@ func newCluster(o *kubeadmconf.InitOptions, version string, now time.Time) (*Clu
 		return nil, err
 	}
 	api.Tokens[o.Token] = now.Add(o.TTL)
-	accounts, err := pki.NewKey()
-	return &Cluster{Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity, Accounts: accounts, given: o.Settings}, err
+	accounts, err1 := pki.NewKey()
+	front, err2 := pki.NewCA("front-proxy-ca", now)
+	api.Signer = accounts.Cert
+	return &Cluster{FrontProxy: front, Cluster: api, CertKeys: map[string]time.Time{}, Validity: o.Validity, Accounts: accounts, given: o.Settings}, errors.Join(err1, err2)
 }
 
 // node is a node that init or join makes.

@@ -17,9 +17,10 @@ import (
 type Cluster struct {
 	ID        string                     `json:"id"`
 	Version   string                     `json:"version"`
-	Endpoint  string                     `json:"endpoint"` // host:port for members
-	CA        string                     `json:"ca"`       // PEM
-	CAKey     string                     `json:"caKey"`    // PEM
+	Endpoint  string                     `json:"endpoint"`         // host:port for members
+	CA        string                     `json:"ca"`               // PEM
+	CAKey     string                     `json:"caKey"`            // PEM
+	Signer    string                     `json:"signer,omitempty"` // public key of tokens of service accounts
 	CertSANs  []string                   `json:"certSANs,omitempty"`
 	PodCIDR   string                     `json:"podCIDR"`
 	Nodes     map[string]*Node           `json:"nodes"`
