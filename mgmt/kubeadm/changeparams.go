@@ -7,6 +7,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -32,6 +33,18 @@ var otherWays = []struct{ pattern, way string }{
 	{"*", "instantiate another VNF with it"},
 }
 
+// changeChecks are the names of checks for change_pass_over.
+var changeChecks = []string{checkSnapshot}
+
+// changePassOver returns the checks that a request to change the package passes over.
+func changePassOver(op *vnflcm.Operation) []string {
+	var given struct {
+		PassOver []string `json:"change_pass_over"`
+	}
+	_, _ = op.RequestParams().Decode(&given) // faults are reported by read
+	return given.PassOver
+}
+
 // checkPackageChange refuses parameters of a change of the package that have no effect on a running cluster.
 func (p *parameters) checkPackageChange(op *vnflcm.Operation) error {
 	if op.ChangeVnfPkg == nil || op.Former == nil {
@@ -47,7 +60,13 @@ func (p *parameters) checkPackageChange(op *vnflcm.Operation) error {
 			c.Fault(name, "", "has no effect on a running cluster in a change of the package: "+otherWay(name))
 		}
 	}
-	return errors.Join(vnflcm.AtPath(clusterPath, c.Err()), checkProperties(op.ChangeVnfPkg.VnfConfigurableProperties))
+	var unknown error
+	for _, name := range changePassOver(op) {
+		if !slices.Contains(changeChecks, name) {
+			unknown = errors.Join(unknown, &vnflcm.ParamError{Path: "additionalParams.change_pass_over", Value: name, Reason: "is no check of a change of the package: there are " + strings.Join(changeChecks, ", ")})
+		}
+	}
+	return errors.Join(unknown, vnflcm.AtPath(clusterPath, c.Err()), checkProperties(op.ChangeVnfPkg.VnfConfigurableProperties))
 }
 
 // checkProperties refuses the property that starts an upgrade.

@@ -67,7 +67,7 @@ func changePackage(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.BeforeBatchPhase)
 	if c.Whole {
-		p.Once(noteChange, p.Once(removeVIM))
+		p.Once(noteChange, p.Once(removeVIM, p.saveBeforeChange(nil)))
 	} else {
 		p.leaveForChange()
 	}
@@ -91,7 +91,7 @@ func (p *planner) leaveForChange() {
 	workers := slices.Concat(plan.Replaced(p.Workers), plan.Restarted(p.Workers), removed)
 	var decided tasks
 	if len(controlPlane) > 0 {
-		decided = p.Once(decideQuorum)
+		decided = p.saveBeforeChange(p.Once(decideQuorum))
 	}
 	left := p.leaveRoutes(controlPlane, workers, decided)
 	for _, n := range workers {
@@ -116,6 +116,14 @@ func (p *planner) leaveForChange() {
 		}
 	}
 	p.Once(noteChange, p.All())
+}
+
+// saveBeforeChange takes a snapshot before members of etcd are removed or their data end.
+func (p *planner) saveBeforeChange(after tasks) tasks {
+	if !p.Snapshots || len(plan.Replaced(p.ControlPlane)) == 0 {
+		return after
+	}
+	return p.Once(saveBeforeChange, after)
 }
 
 // returnFromChange takes the nodes of a batch into service, and sets up new machines.

@@ -20,6 +20,7 @@ import (
 type parameters struct {
 	Cluster clusterParam `json:"k8s_cluster_installation_param"`
 	restoreParam
+	ChangePassOver []string `json:"change_pass_over"` // of a change of the package: checks whose refusal is a warning
 
 	// Credentials in scale and heal requests, which replace those of the instantiate request.
 	MasterUsername   string        `json:"master_node_username"`

@@ -135,19 +135,6 @@ func runAwaitJoins(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return nil
 }
 
-// runSaveBeforeScaleIn takes a snapshot. Without one no member of etcd is removed, unless the request passes over the check.
-func runSaveBeforeScaleIn(ctx context.Context, e *environment, _ mgmt.Node) error {
-	err := takeSnapshotBefore(ctx, e)
-	switch {
-	case err == nil, ctx.Err() != nil, isOfManager(err):
-		return err
-	case e.p.passesOverFinding(checkSnapshot):
-		e.op.Warn(ctx, fmt.Sprintf("passed over by the request%s: %s: %v", e.bySender(), checkSnapshot, err))
-		return nil
-	}
-	return fmt.Errorf("kubeadm: the check %s: no snapshot was taken before control-plane nodes are removed, preflight.pass_over removes them without one: %w", checkSnapshot, err)
-}
-
 // runReleaseAddress stops keepalived of a node that leaves. It tells the other nodes, which do not have to miss it first. A machine that
 // cannot be reached may be dead.
 func runReleaseAddress(ctx context.Context, e *environment, n mgmt.Node) error {

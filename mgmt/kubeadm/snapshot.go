@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -213,4 +214,29 @@ func takeSnapshotBefore(ctx context.Context, e *environment) error {
 		_, err := e.op.TakeSnapshot(ctx, "before", e.Driver)
 		return err
 	})
+}
+
+// requireSnapshot takes a snapshot before members of etcd are removed, once in the operation. Without a snapshot the operation fails, unless the
+// request passes the check over in its attribute list, or the operation is rolled back.
+func requireSnapshot(ctx context.Context, e *environment, list string, passedOver bool) error {
+	err := takeSnapshotBefore(ctx, e)
+	switch {
+	case err == nil, ctx.Err() != nil, isOfManager(err):
+		return err
+	case passedOver:
+		e.op.Warn(ctx, fmt.Sprintf("passed over by the request%s: %s: %v", e.bySender(), checkSnapshot, err))
+		return nil
+	case e.op.RollingBack:
+		e.op.Warn(ctx, fmt.Sprintf("no snapshot was taken before the operation is rolled back: %v", err))
+		return nil
+	}
+	return fmt.Errorf("kubeadm: the check %s (%s): no snapshot was taken before control-plane nodes are removed: %w", checkSnapshot, list, err)
+}
+
+func runSaveBeforeScaleIn(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return requireSnapshot(ctx, e, "preflight.pass_over", e.p.passesOverFinding(checkSnapshot))
+}
+
+func runSaveBeforeChange(ctx context.Context, e *environment, _ mgmt.Node) error {
+	return requireSnapshot(ctx, e, "change_pass_over", slices.Contains(changePassOver(e.op), checkSnapshot))
 }

@@ -371,4 +371,16 @@ func TestSnapshotBefore(t *testing.T) {
 	if err != nil || !warned(occ) || !slices.ContainsFunc(occ.Warnings, func(w string) bool { return strings.Contains(w, "by the request of night-shift: snapshot") }) {
 		t.Errorf("the document of the upgrade: %v, %v", occ.Warnings, err)
 	}
+
+	stopped.Onboard(secondPackage(t, packageDir, []string{"masterNode"}))
+	opID, err = stopped.ChangeVnfPkg(t.Context(), id, changing(t, `{}`))
+	if err := stopped.Fails(opID, err); !strings.Contains(err.Error(), "the check snapshot (change_pass_over)") || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("a change without a snapshot: %v", err)
+	}
+	stopped.RollBack(opID)
+	opID, err = stopped.ChangeVnfPkg(vnflcm.WithSender(t.Context(), "night-shift"), id, changing(t, `{"change_pass_over": ["snapshot"]}`))
+	occ, err = stopped.End(opID, err)
+	if err != nil || !warned(occ) || !slices.ContainsFunc(occ.Warnings, func(w string) bool { return strings.Contains(w, "by the request of night-shift: snapshot") }) {
+		t.Errorf("the document of the change: %v, %v", occ.Warnings, err)
+	}
 }

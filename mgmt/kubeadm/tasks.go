@@ -76,7 +76,8 @@ var (
 		If: "the request gives labels or taints, or the VIM tells where the machine is", Do: runLabel}
 	decideQuorum = task{Name: "quorum", Why: "etcd keeps its majority without these nodes; the result is the order in which they leave",
 		Do: runDecideQuorum}
-	saveBefore = step("snapshot", "the data of etcd can be restored; a snapshot that fails does not stop the heal", saveLimit, runSaveBefore)
+	saveBefore       = step("snapshot", "the data of etcd can be restored; a snapshot that fails does not stop the heal", saveLimit, runSaveBefore)
+	saveBeforeChange = step("snapshot", "the data of etcd can be restored; without a snapshot the change stops", installLimit, runSaveBeforeChange)
 	// The two tasks that remove a member are the same step. Which one does it depends on record-node.
 	removeDeadMember = task{Name: "remove-member", Why: "etcd does not wait for a member that has ended", If: "the node is not Ready", Do: runRemoveDeadMember}
 	moveLeader       = task{Name: "move-leader", Why: "etcd needs no election when the member is removed", If: "the node is Ready", Do: runMoveLeader}
