@@ -32,8 +32,8 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud heal VNFC ...     replace these machines
 	k8s-cluster -cloud mycloud heal restore=survivor VNFC ...
 	                                             replace control-plane nodes without which etcd has no quorum; its data are
-	                                             those of a node that is left. The answer says what is lost, and asks for
-	                                             confirm_loss=true
+	                                             those of a node that is left or, with restore=latest or restore=ID, of a
+	                                             snapshot. The answer says what is lost, and asks for confirm_loss=true
 	k8s-cluster -cloud mycloud heal restore=none all
 	                                             replace every machine: a new cluster, without the data
 	k8s-cluster -cloud mycloud check             what is wrong with the machines: clocks, disk, memory, ports and more

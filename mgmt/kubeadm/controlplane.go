@@ -1,7 +1,9 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/cluster"
@@ -45,7 +47,7 @@ func runInitCluster(ctx context.Context, e *environment, first mgmt.Node) error 
 				if err := clean(ctx, e, first); err != nil {
 					return err
 				}
-				if err := e.program().Init(ctx, first); err != nil {
+				if err := initNow(ctx, e, first); err != nil {
 					return err
 				}
 				b, err = controlplane.Describe(ctx, first, e.endpoint())
@@ -54,8 +56,26 @@ func runInitCluster(ctx context.Context, e *environment, first mgmt.Node) error 
 			return b, err
 		},
 	})
+	b.Version = cmp.Or(b.Version, e.running.Of("").Version)
 	e.running.Set("", b)
 	return err
+}
+
+// initNow makes the first control-plane node: of a new cluster, or of one that is restored.
+func initNow(ctx context.Context, e *environment, first mgmt.Node) error {
+	restored := e.restored.Of("")
+	if restored.Snapshot == "" {
+		return e.program().Init(ctx, first)
+	}
+	if err := placeSnapshot(ctx, e, first); err != nil {
+		return err
+	}
+	k := e.kubeadm()
+	k.IgnorePreflight = append(slices.Clip(k.IgnorePreflight), controlplane.HasEtcdData)
+	if err := k.Init(ctx, first); err != nil {
+		return err
+	}
+	return restored.restore().MarkRestored(ctx, first)
 }
 
 // settle waits until no program that an earlier process has started runs on the machine.
@@ -89,6 +109,9 @@ func initialised(ctx context.Context, e *environment, n mgmt.Node) (controlplane
 	kube := cluster.New([]mgmt.Node{n})
 	defer kube.Close()
 	done, err := kube.Exists(ctx, "kube-system", "daemonset", "kube-proxy")
+	if restored := e.restored.Of(""); done && restored.Snapshot != "" { // the data of the snapshot have kube-proxy already
+		done, err = restored.restore().IsMarked(ctx, n)
+	}
 	if !done || err != nil {
 		return controlplane.Bootstrap{}, false, err
 	}

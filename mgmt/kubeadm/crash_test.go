@@ -31,6 +31,8 @@ type scenario struct {
 	but     []string // steps that are not cut; "name/machine": on this machine only
 	variant bool     // another scenario has the same operation: runs with VNFKIT_FULL only
 	saves   bool     // the composition keeps snapshots
+	// restores: there is a snapshot
+	restores bool
 }
 
 // preparation are the steps that prepare a new machine. Their code depends on this machine only, so two scenarios cut them:
@@ -162,14 +164,17 @@ func (s scenario) prepare(t *testing.T) prepared {
 	if !s.running {
 		return prepared{}
 	}
-	l := newLab(t)
+	of := setup{sandbox: sandbox.Config{Takes: takes}}
+	if s.saves {
+		of.snapshots = archives(t)
+	}
+	l := openLab(t, of)
 	id := l.Instantiated("instantiate_sandbox.json", s.size(t)...)
 	l.RunStatefulSet(kubeadm.VIMID(id), 2)
-	p := prepared{instance: id, from: l.Snapshot()}
-	if s.saves {
-		p.setup = &setup{sandbox: sandbox.Config{Takes: takes}, snapshots: archives(t)}
+	if s.restores {
+		l.saved(id)
 	}
-	return p
+	return prepared{instance: id, from: l.Snapshot(), setup: &of}
 }
 
 // open returns a separate lab that begins with the prepared state.

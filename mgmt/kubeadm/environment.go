@@ -114,7 +114,7 @@ func (d *Driver) open(ctx context.Context, op *vnflcm.Operation) (*environment, 
 // findServing finds the control-plane nodes through which requests are sent to the cluster.
 func (e *environment) findServing() error {
 	e.up = e.controlPlane
-	if e.makesCluster() || e.op.Terminate != nil {
+	if e.makesControlPlane() || e.op.Terminate != nil {
 		return nil
 	}
 	staying := clusternodes.Without(e.controlPlane, e.changing(e.controlPlane))
@@ -150,6 +150,9 @@ func (e *environment) nodes() []mgmt.Node { return slices.Concat(e.controlPlane,
 func (e *environment) makesCluster() bool {
 	return e.shape.Whole || e.op.Instantiate != nil
 }
+
+// makesControlPlane reports whether every control-plane node is a new machine, of a new cluster or of one that is restored from a snapshot.
+func (e *environment) makesControlPlane() bool { return e.makesCluster() || e.shape.Rebuilds }
 
 // Close implements plan.Environment.
 func (e *environment) Close() { e.kube.Close() }

@@ -64,7 +64,11 @@ func (e *environment) presentNodes() vnfbalancer.Lead {
 		return vnfbalancer.Lead{ControlPlane: e.controlPlane[:1]} // the other nodes are added once they are Ready
 	}
 	changes := []plan.Change{plan.IsReplaced, plan.IsRestarted, plan.IsRemoved}
-	return vnfbalancer.Lead{ControlPlane: clusternodes.Without(e.controlPlane, e.having(e.controlPlane, changes...)),
+	controlPlane := clusternodes.Without(e.controlPlane, e.having(e.controlPlane, changes...))
+	if e.shape.Rebuilds {
+		controlPlane = e.controlPlane[:1]
+	}
+	return vnfbalancer.Lead{ControlPlane: controlPlane,
 		Workers: clusternodes.Without(e.workers, e.having(e.workers, changes...))}
 }
 

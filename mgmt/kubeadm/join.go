@@ -151,6 +151,11 @@ func joinNow(ctx context.Context, e *environment, n mgmt.Node, controlPlane bool
 	if err := deleteUnfinishedNode(ctx, e, n); err != nil {
 		return err
 	}
+	if controlPlane {
+		if err := restoreFiles(ctx, e, n); err != nil {
+			return err
+		}
+	}
 	c, err := e.tokens.Credentials(ctx, controlPlane)
 	if err != nil {
 		return err

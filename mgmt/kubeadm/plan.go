@@ -26,7 +26,10 @@ func instantiate(c clusterShape) *operationPlan {
 // driver asks only machines that stay about the cluster. If the request names no machines, Heal replaces all of them and
 // creates a new cluster.
 func heal(c clusterShape) *operationPlan {
-	if c.Restores {
+	switch {
+	case c.Rebuilds:
+		return rebuild(c)
+	case c.Restores:
 		return restore(c)
 	}
 	p := &planner{clusterShape: c}
@@ -121,14 +124,7 @@ func (p *planner) makeCluster(after ...tasks) {
 	}
 	up := p.initialise(nodes[0], before, routed)
 
-	ended := tasks{}
-	for i, n := range nodes[1:] {
-		join := p.join
-		if p.isControlPlane(n) {
-			join = p.joinControlPlane
-		}
-		ended = append(ended, join(n, prepared[i+1], up)...)
-	}
+	ended := p.joinRest(nodes, prepared, up)
 	for _, n := range p.Storage {
 		ended = append(ended, p.exportVolumes(n, recorded)...)
 	}
@@ -140,6 +136,18 @@ func (p *planner) makeCluster(after ...tasks) {
 		p.Each(p.ControlPlane, installHelm, ready)
 	}
 	p.Once(registerVIM, p.All())
+}
+
+// joinRest has all nodes but the first one join the cluster that the first one has made. prepared are the tasks that prepare the nodes.
+func (p *planner) joinRest(nodes []machine, prepared []tasks, up tasks) (joined tasks) {
+	for i, n := range nodes[1:] {
+		join := p.join
+		if p.isControlPlane(n) {
+			join = p.joinControlPlane
+		}
+		joined = append(joined, join(n, prepared[i+1], up)...)
+	}
+	return joined
 }
 
 // prepare prepares machines side by side, and returns the last task of each. Findings refuse an operation that adds machines: then no machine is

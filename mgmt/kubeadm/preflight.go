@@ -169,7 +169,7 @@ func (e *environment) hasLeftovers(ctx context.Context, n mgmt.Node) (bool, erro
 
 // reference returns the control-plane node that a machine is compared with, or the machine itself without one that answers.
 func (e *environment) reference(ctx context.Context, n mgmt.Node) (mgmt.Node, error) {
-	if e.makesCluster() {
+	if e.makesControlPlane() {
 		return e.controlPlane[0], nil
 	}
 	for _, other := range e.up {
@@ -289,7 +289,7 @@ func runPullNodeImages(ctx context.Context, e *environment, n mgmt.Node) error {
 // nodeImages returns the images that kubeadm deploys on a node.
 func (e *environment) nodeImages(ctx context.Context, n mgmt.Node) ([]string, error) {
 	var all []string
-	if e.makesCluster() {
+	if e.makesControlPlane() {
 		var err error
 		if all, err = e.preparation().Images(ctx, n); err != nil {
 			return nil, err

@@ -25,6 +25,10 @@ func (p *parameters) checkControlPlane(op *vnflcm.Operation) error {
 	for _, v := range targets {
 		reason := ""
 		switch {
+		case p.fromSnapshot() && !p.Cluster.endpointOn(op, controlPlane[0], v):
+			continue // control-plane nodes that are lost are made again with the data of the snapshot
+		case p.fromSnapshot():
+			reason = "has the address of the API, which no node could reach on another machine: heal the whole VNF, with the same restore"
 		case len(controlPlane) == 1:
 			reason = "is the only control-plane node, and the cluster's data is on it alone: heal the whole VNF, which makes a new cluster"
 		case len(targets) == len(controlPlane):

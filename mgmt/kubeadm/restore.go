@@ -16,7 +16,7 @@ import (
 
 // restoreParam are the parameters of a heal after etcd has lost its quorum. They hold for one request.
 type restoreParam struct {
-	Restore     string   `json:"restore"`           // restoreSurvivor or restoreNone
+	Restore     string   `json:"restore"`           // restoreSurvivor, restoreLatest, restoreNone, or the id of a snapshot
 	ConfirmLoss bool     `json:"confirm_loss"`      // the operator has seen what is lost
 	PassOver    []string `json:"restore_pass_over"` // checks whose refusal is a warning
 }
@@ -24,6 +24,7 @@ type restoreParam struct {
 // The values of restore.
 const (
 	restoreSurvivor = "survivor" // from the latest data of the control-plane nodes that stay
+	restoreLatest   = "latest"   // from the newest snapshot that can be read
 	restoreNone     = "none"     // the data are given up
 )
 
@@ -32,9 +33,11 @@ const (
 	checkQuorum    = "quorum"    // etcd has no quorum
 	checkSurvivors = "survivors" // every control-plane node that stays answers
 	checkSpace     = "space"     // space for the copies of etcd's data
+	checkVersion   = "version"   // the snapshot has the version of Kubernetes of the cluster
+	checkAuthority = "authority" // nodes that stay have the CA of the snapshot
 )
 
-var restoreChecks = []string{checkQuorum, checkSurvivors, checkSpace}
+var restoreChecks = []string{checkQuorum, checkSurvivors, checkSpace, checkVersion, checkAuthority}
 
 // restoreParamOf returns the parameters of a heal request. Those of the instantiation have no effect.
 func restoreParamOf(op *vnflcm.Operation) (p restoreParam) {
@@ -53,9 +56,9 @@ func (d *Driver) checkLoss(ctx context.Context, op *vnflcm.Operation, p *paramet
 	switch {
 	case op.Heal == nil, op.Phase() == string(vnflcm.HealEnd):
 		return nil
-	case p.restores() && !op.WholeVNF() && !p.ConfirmLoss:
+	case p.restores() && (!p.ConfirmLoss || p.fromSnapshot()):
 		losses, err := d.Losses(ctx, op)
-		if err != nil {
+		if err != nil || p.ConfirmLoss {
 			return err
 		}
 		return &vnflcm.ParamError{Path: "additionalParams.confirm_loss", Reason: "must be true: " + strings.Join(losses, "; ")}
@@ -65,11 +68,17 @@ func (d *Driver) checkLoss(ctx context.Context, op *vnflcm.Operation, p *paramet
 	return nil
 }
 
-// checkWholeHeal refuses to heal the whole VNF while a machine has the data of the cluster, unless the request has restore.
+// checkWholeHeal refuses to heal the whole VNF while a machine or a snapshot has the data of the cluster, unless the request has restore.
 func (d *Driver) checkWholeHeal(ctx context.Context, op *vnflcm.Operation) error {
 	controlPlane, _, err := d.clusterMachines(ctx, op)
 	if err != nil {
 		return nil // the faults of the parameters are reported by read
+	}
+	var snapshots []vnflcm.VnfSnapshot
+	if op.KeepsSnapshots() {
+		if snapshots, err = op.Snapshots(ctx); err != nil {
+			return err
+		}
 	}
 	var with plan.Result[bool]
 	_ = vnflcm.Each(ctx, d.config.Parallel, controlPlane, func(ctx context.Context, n mgmt.Node) error {
@@ -88,15 +97,25 @@ func (d *Driver) checkWholeHeal(ctx context.Context, op *vnflcm.Operation) error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(names) == 0 {
+	reason := ""
+	switch {
+	case len(names) > 0:
+		reason = fmt.Sprintf("is required: %s has the data of the cluster, which end when the whole VNF is healed. "+
+			"To keep them, name the VNFCs that are lost (vnfcInstanceId), with restore if etcd has no quorum. To give them up, let restore be none", strings.Join(names, ", "))
+	case len(snapshots) > 0:
+		reason = fmt.Sprintf("is required: snapshot %s, taken %s ago, has the data of the cluster. "+
+			"To restore them, let restore be latest or the id of a snapshot. To make a new cluster without them, let restore be none", snapshots[0].ID, age(&snapshots[0]))
+	default:
 		return nil
 	}
-	return &vnflcm.ParamError{Path: "additionalParams.restore", Reason: fmt.Sprintf("is required: %s has the data of the cluster, which end when the whole VNF is healed. "+
-		"To keep them, name the VNFCs that are lost (vnfcInstanceId), with restore if etcd has no quorum. To give them up, let restore be none", strings.Join(names, ", "))}
+	return &vnflcm.ParamError{Path: "additionalParams.restore", Reason: reason}
 }
 
 // restores reports whether the request is to restore etcd.
 func (p restoreParam) restores() bool { return p.Restore != "" && p.Restore != restoreNone }
+
+// fromSnapshot reports whether the request is to restore etcd from a snapshot.
+func (p restoreParam) fromSnapshot() bool { return p.restores() && p.Restore != restoreSurvivor }
 
 // checkRestore finds the faults of a request to restore etcd, without looking at machines.
 func (p *parameters) checkRestore(op *vnflcm.Operation) error {
@@ -109,7 +128,7 @@ func (p *parameters) checkRestore(op *vnflcm.Operation) error {
 	}
 	for _, name := range p.PassOver {
 		if !slices.Contains(restoreChecks, name) {
-			fault("additionalParams.restore_pass_over", name, "is no check of a restore: quorum, survivors and space are")
+			fault("additionalParams.restore_pass_over", name, "is no check of a restore: there are "+strings.Join(restoreChecks, ", "))
 		}
 	}
 	_, hasStart := op.Flavour.Hooks[string(vnflcm.HealStart)]
@@ -117,14 +136,23 @@ func (p *parameters) checkRestore(op *vnflcm.Operation) error {
 	case !p.restores():
 	case !hasStart:
 		fault("additionalParams.restore", p.Restore, "needs the hook heal_start in the VNFD, in which the data are chosen")
-	case p.Restore != restoreSurvivor:
-		fault("additionalParams.restore", p.Restore, "must be survivor or none")
+	case p.fromSnapshot() && p.Cluster.ScriptPath != "" && p.isWholeControlPlane(op):
+		fault("additionalParams.restore", p.Restore, "needs a control-plane node that stays: the package's script makes a new cluster")
+	case op.WholeVNF() && p.fromSnapshot():
 	case op.WholeVNF():
 		fault("additionalParams.restore", p.Restore, "needs vnfcInstanceId with the control-plane nodes that are lost: the data are taken from those that stay")
 	case !slices.ContainsFunc(op.HealTargets(), func(v vnflcm.VNFC) bool { _, is := v.CP(p.Cluster.Master.SSHCPName); return is }):
 		fault("vnfcInstanceId", "", "names no control-plane node, and without a lost one etcd needs no restore")
 	}
 	return errors.Join(faults...)
+}
+
+// isWholeControlPlane reports whether a heal replaces every control-plane node.
+func (p *parameters) isWholeControlPlane(op *vnflcm.Operation) bool {
+	return !slices.ContainsFunc(op.VNFCs, func(v vnflcm.VNFC) bool {
+		_, is := v.CP(p.Cluster.Master.SSHCPName)
+		return is && !op.WholeVNF() && !slices.ContainsFunc(op.HealTargets(), func(t vnflcm.VNFC) bool { return t.ID == v.ID })
+	})
 }
 
 // restore replaces control-plane nodes without which etcd has no quorum. The machines are replaced before etcd is restored on those that stay: a
@@ -136,8 +164,13 @@ func restore(c clusterShape) *operationPlan {
 
 	p.Begin(vnflcm.HealEnd)
 	survivors := plan.Staying(p.ControlPlane)
-	last := p.Once(saveSnapshot, p.Once(readSource))
-	for _, t := range []task{copySnapshot, unpackSnapshot, stopControlPlane, replaceData, startRestoredEtcd} {
+	last := p.Once(readSource)
+	if c.FromSnapshot {
+		last = p.Each(survivors, uploadSnapshot, last)
+	} else {
+		last = p.Each(survivors, copySnapshot, p.Once(saveSnapshot, last))
+	}
+	for _, t := range []task{unpackSnapshot, stopControlPlane, replaceData, startRestoredEtcd} {
 		last = p.Each(survivors, t, last)
 	}
 	last = p.Once(awaitRestoredEtcd, last)
@@ -150,6 +183,45 @@ func restore(c clusterShape) *operationPlan {
 	p.healBalancers(p.Once(checkEndpoint, changed))
 	p.healNodes(p.Once(readCluster, p.All()))
 	p.healStorage(changed)
+	p.Once(forgetSource, p.Once(compareUsers, p.All()))
+	return &p.operationPlan
+}
+
+// rebuild makes every control-plane node again, with the data of a snapshot on the first one. Workers that are not replaced stay.
+func rebuild(c clusterShape) *operationPlan {
+	p := &planner{clusterShape: c}
+	p.Begin(vnflcm.HealStart)
+	p.Once(forget, p.Once(chooseSource))
+
+	p.Begin(vnflcm.HealEnd)
+	ready := p.changeRegistries(p.Once(readSource))
+	if c.Whole {
+		ready = p.Once(recordSettings, ready)
+	} else {
+		ready = p.Once(checkEndpoint, ready)
+	}
+	p.updateHosts(ready)
+	routed := append(p.balancers(plan.Replaced(p.Balancers), ready), p.Each(plan.Staying(p.Balancers), routeFirst, ready)...)
+	made, staying := plan.Replaced(p.nodes()), plan.Staying(p.nodes())
+	prepared := p.prepare(made, ready)
+	up := p.Once(deleteLostNodes, p.initialise(made[0], prepared[0], routed))
+	joined := slices.Concat(up, p.joinRest(made, prepared, up))
+	if len(staying) > 0 {
+		joined = append(joined, p.Once(restartNetwork, p.Each(staying, restartKubelet, up))...)
+	}
+	ended := p.finish(made, joined, routed)
+	p.Each(plan.Replaced(p.Balancers), restoreParts, ended)
+	if p.Helm {
+		p.Each(p.ControlPlane, installHelm, ended)
+	}
+	var exported tasks
+	for _, n := range plan.Replaced(p.Storage) {
+		exported = append(exported, p.exportVolumes(n, ready)...)
+	}
+	if p.Volumes && len(exported) > 0 {
+		p.Once(restoreVolumes, exported, ended)
+	}
+	p.Once(registerVIM, p.All())
 	p.Once(forgetSource, p.Once(compareUsers, p.All()))
 	return &p.operationPlan
 }

@@ -28,6 +28,20 @@ var restoreScenarios = []scenario{
 		}
 		return m.Heal(ctx, id, l.restoring(id, `{"restore": "survivor", "confirm_loss": true, "restore_pass_over": ["quorum"]}`, "masterNode-0"))
 	}, flavour: "complex", only: restoreSteps, variant: true},
+	{name: "restore from a snapshot", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		if err := l.World.Stop("masterNode-0"); err != nil {
+			return "", err
+		}
+		return m.Heal(ctx, id, vnflcm.HealVnfRequest{AdditionalParams: mustParams(fromLatest)})
+	}, only: []string{"restore-source", "init"}, saves: true, restores: true},
+	{name: "restore from a snapshot on one node", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
+		for _, name := range []string{"masterNode-0", "masterNode-1"} {
+			if err := l.World.Stop(name); err != nil {
+				return "", err
+			}
+		}
+		return m.Heal(ctx, id, l.restoring(id, fromLatest, "masterNode-0", "masterNode-1"))
+	}, flavour: "complex", only: restoreSteps, variant: true, saves: true, restores: true},
 }
 
 // TestCrashRestore is TestCrash for restores of etcd.

@@ -46,7 +46,7 @@ func TestRestoreCutWhileReplacing(t *testing.T) {
 			if err := l.Fail(t.Context(), opID); err != nil {
 				t.Fatal(err)
 			}
-			opID, err := l.Heal(t.Context(), id, l.restoring(id, `{"restore": "survivor", "confirm_loss": true, "restore_pass_over": ["quorum"]}`, "masterNode-0", "masterNode-2"))
+			opID, err := l.Heal(t.Context(), id, l.restoring(id, fromSurvivor, "masterNode-0", "masterNode-2"))
 			l.Must(opID, err)
 			return opID, 2
 		},

@@ -2,6 +2,7 @@ package kubeadm_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,7 @@ func TestRestoreRefused(t *testing.T) {
 		{"another value", `{"restore": "yesterday"}`, lost, `additionalParams.restore: "yesterday": must be`},
 		{"another check", `{"restore": "survivor", "confirm_loss": true, "restore_pass_over": ["all"]}`, lost, `restore_pass_over: "all": is no check`},
 		{"a whole heal", `{"all": true}`, nil, "additionalParams.restore: is required: masterNode-2 has the data of the cluster"},
+		{"no snapshot", fromLatest, lost, "needs a snapshot of the VNF instance"},
 	} {
 		request := vnflcm.HealVnfRequest{AdditionalParams: mustParams(c.attributes)}
 		if c.machines != nil {
@@ -42,10 +44,82 @@ func TestRestoreRefused(t *testing.T) {
 	if err != nil || len(preview.Losses) != 1 || !strings.Contains(preview.String(), "Data that are given up: etcd is restored from the data of masterNode-2 at revision ") {
 		t.Errorf("%v\n%v", err, preview)
 	}
-	// Without a machine that has the data, requests of Tacker's guides work as they are.
+	refuseSnapshots(t, openLab(t, setup{from: l.Snapshot(), snapshots: archives(t)}), id, lost)
+	// Without a machine and a snapshot that have the data, requests of Tacker's guides work as they are.
 	l.stop("masterNode-2")
 	l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{}))
 	l.want(3, 1, 0)
+}
+
+// refuseSnapshots checks requests to restore a snapshot that are refused. One control-plane node has data.
+func refuseSnapshots(t *testing.T, l *lab, id string, lost []string) {
+	t.Helper()
+	s := l.saved(id)
+	all := append(slices.Clone(lost), "masterNode-2")
+	refused := func(name string, request vnflcm.HealVnfRequest, want string) {
+		t.Helper()
+		if _, err := l.Heal(t.Context(), id, request); !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	loss := "additionalParams.confirm_loss: must be true: etcd is restored from snapshot " + s.ID + " of " + s.About["node"] + ", taken "
+	refused("not confirmed", l.restoring(id, `{"restore": "latest"}`, lost...), loss)
+	refused("by id", l.restoring(id, `{"restore": "`+s.ID+`"}`, all...), loss)
+	refused("another id", l.restoring(id, `{"restore": "yesterday", "confirm_loss": true}`, lost...), `additionalParams.restore: "yesterday": must be survivor, latest, none or the id`)
+	refused("while a machine has the data", vnflcm.HealVnfRequest{}, "is required: masterNode-2 has the data of the cluster")
+	heal, err := l.Heal(t.Context(), id, l.restoring(id, fromSurvivor, lost...))
+	l.Must(heal, err)
+	refused("with later data", l.restoring(id, `{"restore": "latest"}`, lost...), "has later data, at revision ")
+	l.stop(all...)
+	refused("while a snapshot has the data", vnflcm.HealVnfRequest{}, "is required: snapshot "+s.ID+", taken ")
+	for _, attributes := range []string{`{"restore": "none"}`, fromLatest} {
+		preview, err := l.Preview(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: mustParams(attributes)})
+		if err != nil || strings.Contains(preview.String(), "Data that are given up: etcd is restored from snapshot "+s.ID) != (attributes == fromLatest) {
+			t.Errorf("%s: %v\n%v", attributes, err, preview)
+		}
+	}
+}
+
+// TestRestoreOfOne: the address of the API is lost with the only control-plane node, and a script of the package makes a new cluster.
+func TestRestoreOfOne(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]string{
+		"instantiate_sandbox.json": "has the address of the API, which no node could reach on another machine: heal the whole VNF, with the same restore",
+		"instantiate_script.json":  "needs a control-plane node that stays: the package's script makes a new cluster",
+	} {
+		t.Run(request, func(t *testing.T) {
+			t.Parallel()
+			l := openLab(t, setup{snapshots: archives(t)})
+			id := l.Instantiated(request, clustertest.Sized("simple", 0))
+			l.keep(id, "before")
+			l.saved(id)
+			_, err := l.Heal(t.Context(), id, l.restoring(id, fromLatest, "masterNode-0"))
+			if !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+			if request == "instantiate_script.json" {
+				return
+			}
+			l.Must(l.Heal(t.Context(), id, vnflcm.HealVnfRequest{AdditionalParams: mustParams(fromLatest)}))
+			l.want(1, 1, 0)
+			if !l.keeps(id, "before") {
+				t.Error("an object from before is gone")
+			}
+		})
+	}
+}
+
+// TestRestoreAnother: a snapshot of an earlier cluster is not restored onto nodes of a later one, whose keys differ.
+func TestRestoreAnother(t *testing.T) {
+	t.Parallel()
+	l := openLab(t, setup{snapshots: archives(t)})
+	id := l.Instantiated("instantiate_sandbox.json", append(virtual(t), clustertest.Sized("simple", 0))...)
+	l.saved(id)
+	l.Must(l.Heal(t.Context(), id, wholeHeal))
+	opID, err := l.Heal(t.Context(), id, l.restoring(id, fromLatest, "masterNode-0"))
+	if err := l.Fails(opID, err); !strings.Contains(err.Error(), "the check authority (restore_pass_over)") {
+		t.Error(err)
+	}
 }
 
 // TestRestoreWithQuorum: while etcd has a quorum, a heal keeps all data, and a restore is done only if the request says so. Two members are restored

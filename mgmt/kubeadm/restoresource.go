@@ -20,9 +20,11 @@ const restoreState = "restore"
 // restoreRecord is the value of restoreState: what heal_start decides for heal_end.
 type restoreRecord struct {
 	Operation string                        `json:"operation"`
-	Source    string                        `json:"source"` // id of the VNFC whose data are restored
-	Members   []controlplane.RestoredMember `json:"members"`
-	Lost      []netip.Addr                  `json:"lost"` // addresses of the machines that are replaced
+	Source    string                        `json:"source,omitempty"`   // id of the VNFC whose data are restored; "": those of Snapshot
+	Snapshot  string                        `json:"snapshot,omitempty"` // id of the snapshot whose data are restored
+	Version   string                        `json:"version,omitempty"`  // of Kubernetes in the snapshot; "" if it is not known
+	Members   []controlplane.RestoredMember `json:"members"`            // of nodes that stay
+	Lost      []netip.Addr                  `json:"lost"`               // addresses of machines that are replaced, and of those that the snapshot has and the VNF has not
 }
 
 func (r restoreRecord) restore() controlplane.Restore {
@@ -32,11 +34,19 @@ func (r restoreRecord) restore() controlplane.Restore {
 // runChooseSource chooses the data that are restored, and stores the choice before any machine is changed.
 func runChooseSource(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return vnflcm.Do(ctx, e.op, "restore-source", "", func(ctx context.Context) error {
-		chosen, latest, err := choose(ctx, e)
+		chosen := restoreRecord{Operation: e.op.ID}
+		for _, n := range clusternodes.Among(e.nodes(), e.op.Change.Replaced) {
+			chosen.Lost = append(chosen.Lost, n.IP)
+		}
+		choose := e.chooseSurvivor
+		if e.shape.FromSnapshot {
+			choose = e.chooseSnapshot
+		}
+		loss, err := choose(ctx, &chosen)
 		if err != nil {
 			return err
 		}
-		e.op.Warn(ctx, lossOf(ctx, latest))
+		e.op.Warn(ctx, loss)
 		return e.op.State().Put(ctx, restoreState, chosen)
 	})
 }
@@ -63,36 +73,51 @@ func lookAtSurvivors(ctx context.Context, parallel int, nodes []mgmt.Node) []sur
 	return out
 }
 
-// choose returns the restore from the survivor with the latest data. Before, it starts members of etcd that an earlier restore has stopped.
-func choose(ctx context.Context, e *environment) (out restoreRecord, latest *survivor, err error) {
-	out = restoreRecord{Operation: e.op.ID}
-	for _, n := range e.op.Change.Replaced {
-		for _, lost := range e.nodes() {
-			if lost.ID == n.ID {
-				out.Lost = append(out.Lost, lost.IP)
-			}
+// chooseSurvivor chooses the survivor with the latest data, and returns what is lost. Before, it starts members of etcd that an earlier restore
+// has stopped.
+func (e *environment) chooseSurvivor(ctx context.Context, out *restoreRecord) (loss string, err error) {
+	again := false // an earlier restore was given up
+	for _, n := range e.up {
+		stopped, err := controlplane.IsStopped(ctx, n)
+		if err := e.refuseRestore(ctx, checkSurvivors, err); err != nil {
+			return "", err
 		}
+		again = again || stopped
 	}
 	err = vnflcm.Each(ctx, e.config.Parallel, e.up, func(ctx context.Context, n mgmt.Node) error {
 		return e.refuseRestore(ctx, checkSurvivors, controlplane.ResumeEtcd(ctx, n))
 	})
 	if err != nil {
-		return out, nil, err
+		return "", err
 	}
 	survivors := lookAtSurvivors(ctx, e.config.Parallel, e.up)
 	for _, s := range survivors {
 		if err := e.refuseRestore(ctx, checkSurvivors, s.err); err != nil {
-			return out, nil, err
+			return "", err
 		}
 		if s.err == nil {
 			out.Members = append(out.Members, controlplane.RestoredMember{VNFC: s.node.ID, Name: s.member.Name, PeerURL: s.member.PeerURL})
 		}
 	}
-	if latest = latestOf(survivors); latest == nil {
-		return out, nil, errors.New("kubeadm: etcd runs on no control-plane node that stays")
+	latest := latestOf(survivors)
+	if latest == nil {
+		return "", errors.New("kubeadm: etcd runs on no control-plane node that stays")
 	}
 	out.Source = latest.node.ID
-	return out, latest, e.checkSource(ctx, latest)
+	size, err := controlplane.DataSize(ctx, latest.node)
+	if err == nil {
+		err = controlplane.CheckRestoreSpace(ctx, latest.node, size)
+	}
+	err = errors.Join(e.refuseQuorum(ctx, survivors, again), e.refuseRestore(ctx, checkSpace, err))
+	return lossOf(ctx, latest), err
+}
+
+// refuseQuorum returns an error if etcd has a quorum. After a restore that was given up, only the members that it has restored have one.
+func (e *environment) refuseQuorum(ctx context.Context, survivors []survivor, again bool) error {
+	if again || !slices.ContainsFunc(survivors, func(s survivor) bool { return s.err == nil && s.member.Leader != 0 }) {
+		return nil
+	}
+	return e.refuseRestore(ctx, checkQuorum, errors.New("etcd has a quorum, so that a heal without restore keeps all data"))
 }
 
 // latestOf returns the survivor with the latest data, nil if no member is known.
@@ -105,15 +130,6 @@ func latestOf(survivors []survivor) (latest *survivor) {
 	return latest
 }
 
-// checkSource returns an error if etcd needs no restore, or the machine with the data lacks space.
-func (e *environment) checkSource(ctx context.Context, s *survivor) error {
-	var quorum error
-	if s.member.Leader != 0 {
-		quorum = errors.New("etcd has a quorum, so that a heal without restore keeps all data")
-	}
-	return errors.Join(e.refuseRestore(ctx, checkQuorum, quorum), e.refuseRestore(ctx, checkSpace, controlplane.CheckRestoreSpace(ctx, s.node)))
-}
-
 // refuseRestore returns what a check of a restore has found, nil without a finding. A check that the request passes over is a warning.
 func (e *environment) refuseRestore(ctx context.Context, check string, finding error) error {
 	switch {
@@ -122,7 +138,7 @@ func (e *environment) refuseRestore(ctx context.Context, check string, finding e
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case slices.Contains(restoreParamOf(e.op).PassOver, check):
-		e.op.Warn(ctx, fmt.Sprintf("passed over by the request: %s: %v", check, finding))
+		e.op.Warn(ctx, fmt.Sprintf("passed over by the request%s: %s: %v", e.bySender(), check, finding))
 		return nil
 	}
 	return fmt.Errorf("kubeadm: the check %s (restore_pass_over): %w", check, finding)
@@ -130,7 +146,7 @@ func (e *environment) refuseRestore(ctx context.Context, check string, finding e
 
 var _ vnflcm.LossTeller = (*Driver)(nil)
 
-// Losses implements vnflcm.LossTeller: what a restore of etcd gives up, as the control-plane nodes that stay show it within 20 s, and in other
+// Losses implements vnflcm.LossTeller: what a restore of etcd gives up, as control-plane nodes show it within 20 s, and in other
 // heals and in scale-ins the local volumes of nodes, as the cluster shows them within 20 s.
 func (d *Driver) Losses(ctx context.Context, op *vnflcm.Operation) ([]string, error) {
 	if endsMachines(op) {
@@ -141,17 +157,29 @@ func (d *Driver) Losses(ctx context.Context, op *vnflcm.Operation) ([]string, er
 		defer e.Close()
 		return e.localLosses(ctx), context.Cause(ctx)
 	}
-	if op.Heal == nil || op.WholeVNF() || !restoreParamOf(op).restores() {
+	p := restoreParamOf(op)
+	if op.Heal == nil || !p.restores() {
 		return nil, nil
 	}
 	controlPlane, _, err := d.clusterMachines(ctx, op)
 	if err != nil {
 		return nil, err
 	}
+	var snapshot *vnflcm.VnfSnapshot
+	asked := controlPlane
+	if !p.fromSnapshot() {
+		asked = clusternodes.Without(controlPlane, clusternodes.Among(controlPlane, op.HealTargets()))
+	} else if snapshot, err = findSnapshot(ctx, op, p.Restore); err != nil {
+		return nil, err
+	}
 	var text string
 	err = mgmt.Within(ctx, lookLimit, func(ctx context.Context) error {
-		staying := clusternodes.Without(controlPlane, clusternodes.Among(controlPlane, op.HealTargets()))
-		text = lossOf(ctx, latestOf(lookAtSurvivors(ctx, d.config.Parallel, staying)))
+		latest := latestOf(lookAtSurvivors(ctx, d.config.Parallel, asked))
+		if snapshot != nil {
+			text = lossAfter(snapshot, latest)
+		} else {
+			text = lossOf(ctx, latest)
+		}
 		return nil
 	})
 	return []string{text}, err
@@ -178,6 +206,9 @@ func runReadSource(ctx context.Context, e *environment, _ mgmt.Node) error {
 		return nil // forgetSource has run: nothing is left to restore
 	}
 	e.restored.Set("", r)
+	if e.shape.Rebuilds {
+		e.running.Set("", controlplane.Bootstrap{Version: r.Version})
+	}
 	return err
 }
 

@@ -3,9 +3,11 @@ package kubeadm
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/members"
 )
@@ -24,7 +26,17 @@ var (
 		}
 		return nil
 	})
+	uploadSnapshot = restoreStep("restore-copy", "the node has the data of the snapshot", ifMember, func(ctx context.Context, e *environment, n mgmt.Node) error {
+		return e.readSnapshot(ctx, func(from io.Reader, _ []controlplane.File) error { return controlplane.WriteSnapshot(ctx, n, from) })
+	})
 	unpackSnapshot = restoreStep("restore-unpack", "etcdutl makes the data of the member, with later revisions than any client has seen", ifMember, func(ctx context.Context, e *environment, n mgmt.Node) error {
+		if e.restored.Of("").Snapshot != "" {
+			image, err := controlplane.EtcdImage(ctx, n)
+			if err != nil {
+				return err
+			}
+			return e.restored.Of("").restore().UnpackWith(ctx, n, image)
+		}
 		if err := controlplane.ResumeEtcd(ctx, n); err != nil {
 			return err
 		}
@@ -42,6 +54,7 @@ var (
 
 	startRestoredControllers = started("restore-controllers", "the controllers begin when the API answers", controlplane.StaticControllerManager, controlplane.StaticScheduler)
 
+	restoreVolumes  = step("persistent-volumes", "pods can claim the volumes of the storage server; volumes that the snapshot has at another address stay so", readyLimit, runRestoreVolumes)
 	restartKubelet  = step("restart-kubelet", "the kubelet reads all pods again: its own can be later than the restored ones", twoMinutes, runRestartKubeletOf)
 	restartNetwork  = step("restart-network", "kube-proxy, the pod network and CoreDNS read the restored objects", twoMinutes, runRestartNetwork)
 	deleteLostNodes = step("delete-lost-nodes", "Kubernetes starts the pods of replaced machines elsewhere", twoMinutes, runDeleteLostNodes)
@@ -151,20 +164,36 @@ func runRestartNetwork(ctx context.Context, e *environment, _ mgmt.Node) error {
 	return e.kube.RestartSystem(ctx, manifest, e.op.ID)
 }
 
-// runDeleteLostNodes deletes the Node objects of machines that are replaced, before the new ones join.
+// runDeleteLostNodes deletes the Node objects of machines that the VNF has no more, before new ones join, which can have the same names. Nodes that the
+// VNF has never had stay.
 func runDeleteLostNodes(ctx context.Context, e *environment, _ mgmt.Node) error {
 	nodes, err := e.kube.Nodes(ctx)
 	if err != nil {
 		return err
 	}
+	present := clusternodes.Without(e.nodes(), e.replaced(e.nodes()))
+	if e.shape.Rebuilds {
+		present = append(present, e.controlPlane[0])
+	}
 	for _, node := range nodes {
-		if !slices.Contains(e.restored.Of("").Lost, node.Address) {
+		stays := slices.ContainsFunc(present, func(n mgmt.Node) bool { return n.IP == node.Address })
+		if stays || !slices.Contains(e.restored.Of("").Lost, node.Address) {
 			continue
 		}
 		if err := e.kube.DeleteNode(ctx, node.Name, node.UID); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// runRestoreVolumes registers the volumes of a new storage server. The address of a volume that the snapshot has cannot be changed.
+func runRestoreVolumes(ctx context.Context, e *environment, _ mgmt.Node) error {
+	err := runRegisterVolumes(ctx, e, mgmt.Node{})
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	e.op.Warn(ctx, fmt.Sprintf("the persistent volumes of the storage server are as in the snapshot: %v", err))
 	return nil
 }
 

@@ -15,7 +15,9 @@ type clusterShape struct {
 	Removed                                   []machine // all machines that the operation removes: nodes, and machines without a role in the cluster
 
 	Whole         bool // every machine is replaced, or the machine of the only control-plane node: the operation makes a new cluster
-	Restores      bool // etcd is restored on the control-plane nodes that stay
+	Restores      bool // etcd is restored
+	FromSnapshot  bool // from a snapshot, otherwise from a control-plane node that stays
+	Rebuilds      bool // no control-plane node stays: the first one gets the data of the snapshot
 	Graceful      bool // the pods get time to end before the machines are removed or stopped
 	Stopping      bool // the machines are stopped
 	RollingBack   bool // a scale-out is undone
@@ -48,7 +50,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 	p := &params.Cluster
 	c := clusterShape{
 		Whole:    op.WholeVNF(),
-		Restores: params.restores() && !op.WholeVNF(),
+		Restores: params.restores(), FromSnapshot: params.fromSnapshot(),
 		Graceful: isGraceful(op), Stopping: isStop(op), RollingBack: op.RollingBack,
 		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
 		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes, Snapshots: op.KeepsSnapshots(),
@@ -64,6 +66,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 	}
 	c.Removed = plan.AllRemoved(op)
 	c.Shrinks = slices.ContainsFunc(op.Change.Removed, func(v vnflcm.VNFC) bool { return plan.IsAt(op, v, p.Master.SSHCPName) })
+	c.Rebuilds = c.Restores && len(plan.Staying(c.ControlPlane)) == 0
 	c.Upgrade = upgradeShapeOf(op, params, c)
 	return c, c.findBatch(ctx, op)
 }

@@ -67,13 +67,9 @@ func exists(ctx context.Context, n mgmt.Node, name string) (bool, error) {
 // startLimit bounds how long the kubelet may take to start etcd.
 const startLimit = 2 * time.Minute
 
-// ResumeEtcd waits until etcd runs on a node. It starts etcd if an earlier restore has stopped it and was given up. If that was while the data were
-// replaced, it puts the restored data in their place: etcd without data would begin an empty cluster.
+// ResumeEtcd waits until etcd runs on a node. It starts etcd if an earlier restore has stopped it and was given up.
 func ResumeEtcd(ctx context.Context, n mgmt.Node) error {
-	has, err := HasData(ctx, n)
-	if err == nil && !has {
-		err = moveIfExists(ctx, n, restored+"/member", memberData)
-	}
+	err := resumeData(ctx, n)
 	if err == nil {
 		err = StartStatic(ctx, n, StaticEtcd)
 	}
@@ -84,6 +80,25 @@ func ResumeEtcd(ctx context.Context, n mgmt.Node) error {
 		_, err := awaitProcess(ctx, n, StaticEtcd)
 		return err
 	})
+}
+
+// resumeData puts restored data in their place if a restore was given up while it replaced the data: etcd without data would begin an empty cluster.
+func resumeData(ctx context.Context, n mgmt.Node) error {
+	has, err := HasData(ctx, n)
+	if has || err != nil {
+		return err
+	}
+	return Place(ctx, n)
+}
+
+// Place puts the restored data on a node without data of etcd in their place.
+func Place(ctx context.Context, n mgmt.Node) error {
+	return moveIfExists(ctx, n, restored+"/member", memberData)
+}
+
+// IsStopped reports whether a restore that was given up has stopped the API server of a node.
+func IsStopped(ctx context.Context, n mgmt.Node) (bool, error) {
+	return exists(ctx, n, parkedManifest(StaticAPIServer))
 }
 
 // awaitProcess returns the id of the process of a static pod.
@@ -114,15 +129,16 @@ func process(ctx context.Context, n mgmt.Node, pod string) (string, error) {
 	return first, err
 }
 
-// CheckRestoreSpace returns an error if a node lacks space for a snapshot of etcd and the data that are restored from it.
-func CheckRestoreSpace(ctx context.Context, n mgmt.Node) error {
-	used, err := n.Root().Number(ctx, "du", "-s", "-B1", memberData)
-	if err != nil {
-		return err
-	}
+// DataSize returns how many bytes the data of etcd have on a node.
+func DataSize(ctx context.Context, n mgmt.Node) (int64, error) {
+	return n.Root().Number(ctx, "du", "-s", "-B1", memberData)
+}
+
+// CheckRestoreSpace returns an error if a node lacks space for a snapshot of etcd of this many bytes, and the data that are restored from it.
+func CheckRestoreSpace(ctx context.Context, n mgmt.Node, size int64) error {
 	free, err := n.Root().Number(ctx, "df", "-B1", "--output=avail", etcdData)
-	if err == nil && free < 2*used {
-		err = fmt.Errorf("%s has %d MiB free in %s, and etcd has %d MiB: a restore copies it twice", n.Label(), free>>20, etcdData, used>>20)
+	if err == nil && free < 2*size {
+		err = fmt.Errorf("%s has %d MiB free in %s, and etcd has %d MiB: a restore copies it twice", n.Label(), free>>20, etcdData, size>>20)
 	}
 	return err
 }
@@ -169,25 +185,56 @@ func CopySnapshot(ctx context.Context, from, to mgmt.Node) error {
 // Unpack makes the data of the member on a node from its snapshot, beside the data of etcd, which must run: etcdutl comes with its image.
 // etcdutl compares the checksum of the snapshot.
 func (r Restore) Unpack(ctx context.Context, n mgmt.Node) error {
-	i := slices.IndexFunc(r.Members, func(m RestoredMember) bool { return m.VNFC == n.ID })
-	if i < 0 {
-		return fmt.Errorf("kubeadm: %s is no member of the restored etcd", n.Label())
-	}
-	if err := n.Root().Run(ctx, "rm", "-rf", "--", restored); err != nil {
+	args, err := r.unpacking(ctx, n)
+	if err != nil {
 		return err
 	}
 	id, err := awaitProcess(ctx, n, StaticEtcd)
 	if err != nil {
 		return err
 	}
+	return n.Root().Run(ctx, slices.Concat([]string{"nsenter", "--target", id, "--mount", etcdutl}, args)...)
+}
+
+// imageMount is where the image of etcd is mounted while its etcdutl runs.
+const imageMount = "/run/vnfkit-etcd"
+
+// etcdutl is the program in the image of etcd.
+const etcdutl = "/usr/local/bin/etcdutl"
+
+// UnpackWith is Unpack on a node on which etcd does not run: containerd mounts the image of etcd, which it has.
+func (r Restore) UnpackWith(ctx context.Context, n mgmt.Node, image string) error {
+	if err := resumeData(ctx, n); err != nil {
+		return err
+	}
+	args, err := r.unpacking(ctx, n)
+	if err != nil {
+		return err
+	}
+	if err := n.Root().Run(ctx, "mkdir", "-p", imageMount); err != nil {
+		return err
+	}
+	if err := n.Root().Run(ctx, "ctr", "-n", "k8s.io", "images", "mount", image, imageMount); err != nil {
+		return err
+	}
+	err = n.Root().Run(ctx, slices.Insert(args, 0, imageMount+etcdutl)...)
+	return errors.Join(err, n.Root().Run(ctx, "ctr", "-n", "k8s.io", "images", "unmount", "--rm", imageMount))
+}
+
+// unpacking removes what an earlier attempt has left, and returns the arguments of etcdutl.
+func (r Restore) unpacking(ctx context.Context, n mgmt.Node) ([]string, error) {
+	i := slices.IndexFunc(r.Members, func(m RestoredMember) bool { return m.VNFC == n.ID })
+	if i < 0 {
+		return nil, fmt.Errorf("kubeadm: %s is no member of the restored etcd", n.Label())
+	}
 	var all []string
 	for _, m := range r.Members {
 		all = append(all, m.Name+"="+m.PeerURL)
 	}
 	own := r.Members[i]
-	return n.Root().Run(ctx, "nsenter", "--target", id, "--mount", "/usr/local/bin/etcdutl", "snapshot", "restore", SnapshotFile, "--data-dir", restored,
-		"--name", own.Name, "--initial-cluster", strings.Join(all, ","), "--initial-cluster-token", "vnfkit-"+r.ID, "--initial-advertise-peer-urls", own.PeerURL,
-		"--bump-revision", strconv.Itoa(revisionBump), "--mark-compacted")
+	return []string{"snapshot", "restore", SnapshotFile, "--data-dir", restored, "--name", own.Name, "--initial-cluster", strings.Join(all, ","),
+		"--initial-cluster-token", "vnfkit-" + r.ID, "--initial-advertise-peer-urls", own.PeerURL,
+		"--bump-revision", strconv.Itoa(revisionBump), "--mark-compacted"}, n.Root().Run(ctx, "rm", "-rf", "--", restored)
 }
 
 // StaticPods are the static pods of a control-plane node in the order in which they are stopped.
