@@ -27,7 +27,7 @@ type Package struct {
 
 // simulation is how the machines behave. changed is called after each change.
 func (c Config) simulation(changed func()) kubesim.Options {
-	o := kubesim.Options{Changed: changed, Takes: c.Takes, Now: c.Now, PublicImages: c.PublicImages, Missing: c.Missing, Services: c.Services, Packages: map[string]kubesim.Package{}}
+	o := kubesim.Options{Changed: changed, Takes: c.Takes, Now: c.Now, PublicImages: c.PublicImages, Missing: c.Missing, Offline: c.Offline, Services: c.Services, Packages: map[string]kubesim.Package{}}
 	for name, p := range c.Packages {
 		p.Version = cmp.Or(p.Version, "1.0-1")
 		o.Packages[name] = kubesim.Package(p)

@@ -61,9 +61,11 @@ type Config struct {
 	// PublicImages are what Docker finds in the public registry, such as "registry:latest". Default: the public
 	// registry cannot be reached.
 	PublicImages []string
-	// Missing are packages that no source of packages offers, such as "docker.io", and images that registry.k8s.io does not have, such as
+	// Missing are packages that no source of packages offers, such as "docker.io", and images that public registries do not have, such as
 	// "registry.k8s.io/kube-proxy:v1.36.3".
 	Missing []string
+	// Offline cuts the machines off from public registries, and from the package sources that their image has. Default: they reach both.
+	Offline bool
 	// Rebuild lets a machine whose image a change of the package changes keep its resource id, as Nova's rebuild does: its disk and its host
 	// key are new. Default: another machine replaces it.
 	Rebuild bool

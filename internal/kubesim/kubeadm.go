@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/afero"
@@ -50,7 +51,8 @@ func (n node) Takes() time.Duration { return n.c.w.takes }
 
 func (n node) On(fn func(kubeadm.Machine) error) error {
 	return n.c.on(func(m *machine) error {
-		return fn(kubeadm.Machine{ID: m.ID, Address: m.Address, SwapOff: m.SwapOff, Forward: m.Forward, Runtime: m.Services["containerd"], Kubelet: m.has("kubelet"), Kubeadm: m.Packages["kubeadm"]})
+		return fn(kubeadm.Machine{ID: m.ID, Address: m.Address, SwapOff: m.SwapOff, Forward: m.Forward, Runtime: m.Services["containerd"], Kubelet: m.has("kubelet"), Kubeadm: m.Packages["kubeadm"],
+			Images: slices.Clone(m.Images), Offline: n.c.w.offline})
 	})
 }
 

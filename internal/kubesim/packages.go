@@ -82,6 +82,7 @@ func (w *World) hasUnit(m *machine, unit string) bool {
 func aptGet(ctx context.Context, c *call) error {
 	waits := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.HasPrefix(arg, "DPkg::Lock::Timeout=") })
 	var simulate bool
+	var settings []string
 	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) {
 		f.BoolP("yes", "y", false, "")
 		f.BoolP("quiet", "q", false, "")
@@ -89,7 +90,7 @@ func aptGet(ctx context.Context, c *call) error {
 		f.Bool("no-install-recommends", false, "")
 		f.Bool("allow-change-held-packages", false, "")
 		f.Bool("allow-downgrades", false, "")
-		f.StringArrayP("option", "o", nil, "")
+		f.StringArrayVarP(&settings, "option", "o", nil, "")
 	})
 	if err != nil {
 		return err
@@ -99,6 +100,10 @@ func aptGet(ctx context.Context, c *call) error {
 	}
 	if len(args) == 0 {
 		return errors.New("E: no operation")
+	}
+	from, err := partsOf(settings)
+	if err != nil {
+		return err
 	}
 	switch args[0] {
 	case "update":
@@ -110,13 +115,13 @@ func aptGet(ctx context.Context, c *call) error {
 		if err := c.w.take(ctx); err != nil {
 			return err
 		}
-		if _, err := c.sources(true); err != nil {
+		if _, err := c.sources(from, true); err != nil {
 			return err
 		}
 		return c.on(func(m *machine) error { m.Fetched = true; return nil })
 	case "install":
 		if simulate {
-			return c.install(args[1:], true)
+			return c.install(from, args[1:], true)
 		}
 		done, err := c.lockPackages(ctx, c.id, waits)
 		if err != nil {
@@ -129,7 +134,7 @@ func aptGet(ctx context.Context, c *call) error {
 		if err := c.w.take(ctx); err != nil {
 			return err
 		}
-		if err := c.install(args[1:], false); err != nil {
+		if err := c.install(from, args[1:], false); err != nil {
 			return errors.Join(err, c.interrupt(false))
 		}
 		return c.interrupt(false)
@@ -138,12 +143,34 @@ func aptGet(ctx context.Context, c *call) error {
 	}
 }
 
+// sourceParts is where apt finds its sources unless options say otherwise.
+const sourceParts = "/etc/apt/sources.list.d"
+
+// partsOf returns the folder with the sources of apt. An option that leaves the sources of the image out has to come with one for the folder.
+func partsOf(settings []string) (string, error) {
+	parts, list := sourceParts, false
+	for _, setting := range settings {
+		if folder, found := strings.CutPrefix(setting, "Dir::Etc::SourceParts="); found {
+			parts = folder
+		}
+		list = list || setting == "Dir::Etc::SourceList=/dev/null"
+	}
+	if list != (parts != sourceParts) {
+		return "", errors.New("kubesim: one of the options SourceList and SourceParts alone is not simulated")
+	}
+	return parts, nil
+}
+
 // aptCache lists the versions that the sources offer.
 func aptCache(_ context.Context, c *call) error {
-	if len(c.Args) < 2 || c.Args[0] != "madison" {
+	args, err := c.Flags(c.Args, func(f *pflag.FlagSet) { f.StringArrayP("option", "o", nil, "") })
+	if err != nil {
+		return err
+	}
+	if len(args) < 2 || args[0] != "madison" {
 		return fmt.Errorf("E: Invalid operation %s", strings.Join(c.Args, " "))
 	}
-	for _, name := range c.Args[1:] {
+	for _, name := range args[1:] {
 		offers := []string{c.w.offered(name)}
 		if slices.Contains(kubernetesPackages, name) {
 			offers = kubeadm.NewestFirst()
@@ -215,9 +242,9 @@ func dpkg(ctx context.Context, c *call) error {
 	return c.interrupt(false)
 }
 
-// sources counts the sources of packages that answer. Of those that do not, apt-get update only warns, and ends well.
-func (c *call) sources(warn bool) (answer int, err error) {
-	names, err := afero.Glob(c.FS, "/etc/apt/sources.list.d/*")
+// sources counts the sources of packages in a folder that answer. Of those that do not, apt-get update only warns, and ends well.
+func (c *call) sources(from string, warn bool) (answer int, err error) {
+	names, err := afero.Glob(c.FS, from+"/*")
 	if err != nil {
 		return 0, err
 	}
@@ -226,7 +253,7 @@ func (c *call) sources(warn bool) (answer int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" {
+		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" && !(c.w.offline && strings.Contains(string(text), imageSource)) {
 			answer++
 		} else if warn {
 			_, _ = fmt.Fprintf(c.Stderr, "W: Failed to fetch the index of %s  Could not connect, proxy %s\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n",
@@ -236,12 +263,23 @@ func (c *call) sources(warn bool) (answer int, err error) {
 	return answer, nil
 }
 
+// imageSource is in the file of the source that images have beside those of the distribution.
+const imageSource = "packages.example.org"
+
+// reaches reports whether a source has a package. Sources of the distribution have no file here: they are those of the image.
+func (c *call) reaches(name, from string, sources int) bool {
+	if from == sourceParts && !strings.HasPrefix(name, "kube") {
+		return !c.w.offline
+	}
+	return sources > 0 || from == sourceParts && !c.w.offline
+}
+
 // minorOf finds the minor version in the URL of a repository such as that of the project, which has packages of one minor version only.
 var minorOf = regexp.MustCompile(`/core:/stable:/v(1\.[0-9]+)/`)
 
 // minors are the minor versions of the repositories of one minor version.
-func (c *call) minors() (out []string, err error) {
-	names, err := afero.Glob(c.FS, "/etc/apt/sources.list.d/*")
+func (c *call) minors(from string) (out []string, err error) {
+	names, err := afero.Glob(c.FS, from+"/*")
 	if err != nil {
 		return nil, err
 	}
@@ -258,9 +296,9 @@ func (c *call) minors() (out []string, err error) {
 }
 
 // install installs packages, or, if simulate is set, only says whether it could.
-func (c *call) install(packages []string, simulate bool) error {
-	sources, err1 := c.sources(false)
-	minors, err := c.minors()
+func (c *call) install(from string, packages []string, simulate bool) error {
+	sources, err1 := c.sources(from, false)
+	minors, err := c.minors(from)
 	if err := errors.Join(err1, err); err != nil {
 		return err
 	}
@@ -270,7 +308,7 @@ func (c *call) install(packages []string, simulate bool) error {
 			name, wanted, pinned := strings.Cut(arg, "=")
 			offered := c.w.chosen(name, wanted, minors)
 			switch {
-			case c.w.offered(name) == "", !m.Fetched:
+			case c.w.offered(name) == "", !m.Fetched, m.Packages[name] == "" && !c.reaches(name, from, sources):
 				return fmt.Errorf("E: Unable to locate package %s", name)
 			case name == "docker-ce" && !c.offersDocker():
 				return fmt.Errorf("E: Unable to locate package %s", name)

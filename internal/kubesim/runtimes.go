@@ -49,7 +49,7 @@ func (s store) AddImage(name string) {
 
 // network is where the machine finds registries.
 func (c *call) network() pull.Network {
-	return pull.Network{Registries: c.w.registries, Missing: c.w.missing, Now: c.w.nowFunc, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return pull.Network{Registries: c.w.registries, Missing: c.w.missing, Offline: c.w.offline, Now: c.w.nowFunc, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		at, err := netip.ParseAddrPort(addr)
 		if err != nil {
 			return nil, err

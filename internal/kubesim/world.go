@@ -31,7 +31,8 @@ type World struct {
 	services     []string                 // of the Options
 	registries   []Registry
 	publicImages []string
-	missing      []string   // packages, and images of Kubernetes
+	missing      []string   // packages, and images of public registries
+	offline      bool       // of the Options
 	making       sync.Mutex // directories of registries
 	passwords    sync.Map   // those that were right, hashed with what they were compared to
 	contents     sync.Map   // of registries, by the id of the container
@@ -56,7 +57,8 @@ type Options struct {
 
 	Registries   []Registry // private registries that machines reach
 	PublicImages []string   // what Docker's public registry has, such as "registry:latest"; none: it cannot be reached
-	Missing      []string   // packages that no source offers, and images that the registry of the Kubernetes project lacks
+	Missing      []string   // packages that no source offers, and images that public registries lack
+	Offline      bool       // machines reach no public registry, and no package source that their image has
 
 	Packages map[string]Package // packages that the sources offer beside those of versions
 	Services []string           // units that every machine has without a package
@@ -64,7 +66,7 @@ type Options struct {
 
 // NewWorld returns an empty World.
 func NewWorld(o Options) *World {
-	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, ends: map[string]time.Time{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing, packages: o.Packages, services: o.Services,
+	w := &World{files: map[string]func() afero.Fs{}, changed: o.Changed, takes: o.Takes, nowFunc: o.Now, packageLocks: map[string]chan struct{}{}, certificates: map[string]tls.Certificate{}, ends: map[string]time.Time{}, led: map[led]int{}, registries: o.Registries, publicImages: o.PublicImages, missing: o.Missing, offline: o.Offline, packages: o.Packages, services: o.Services,
 		state: state{Machines: map[string]*machine{}, Clusters: map[string]*cluster{}}}
 	if w.changed == nil {
 		w.changed = func() {}

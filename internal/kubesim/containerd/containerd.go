@@ -89,63 +89,85 @@ type hostsFile struct {
 	} `toml:"host"`
 }
 
-// wayTo reads hosts.toml of a server below the directories that are configured.
-func wayTo(p *program.Call, server string, roots []string) (pull.Way, error) {
+// endpoint is a server that containerd asks for the images of a registry.
+type endpoint struct {
+	server string
+	way    pull.Way
+}
+
+// endpointsOf reads hosts.toml of a registry below the directories that are configured, and returns the servers in the order in which containerd
+// asks them.
+func endpointsOf(p *program.Call, server string, roots []string) ([]endpoint, error) {
 	host, port, _ := pull.CutServer(server)
 	for _, root := range roots {
 		for _, name := range []string{host + "_" + port + "_", server} {
 			if dir := path.Join(root, name); p.Exists(dir) {
-				return hostsWay(p, dir, server)
+				return readHosts(p, dir, server)
 			}
 		}
 	}
-	return pull.Way{Scheme: "https"}, nil
+	return []endpoint{{server, pull.Way{Scheme: "https"}}}, nil
 }
 
-func hostsWay(p *program.Call, dir, server string) (pull.Way, error) {
+func readHosts(p *program.Call, dir, server string) ([]endpoint, error) {
+	itself := endpoint{server, pull.Way{Scheme: "https"}}
 	text, err := afero.ReadFile(p.FS, dir+"/hosts.toml")
 	if err != nil {
-		return pull.Way{Scheme: "https"}, nil //nolint:nilerr // containerd falls back to its defaults
+		return []endpoint{itself}, nil //nolint:nilerr // containerd falls back to its defaults
 	}
 	var f hostsFile
-	if err := toml.Unmarshal(text, &f); err != nil || len(f.Host) == 0 {
-		return pull.Way{}, errors.New("failed to decode hosts.toml: invalid `host` tree")
+	if err := toml.Unmarshal(text, &f); err != nil || len(f.Host) != 1 {
+		return nil, errors.New("failed to decode hosts.toml: invalid `host` tree, or one that is not simulated")
 	}
+	var out []endpoint
 	for url, h := range f.Host {
 		scheme, at, _ := strings.Cut(url, "://")
-		if at != server || !slices.Contains(h.Capabilities, "pull") || !slices.Contains(h.Capabilities, "resolve") {
-			continue
+		if !slices.Contains(h.Capabilities, "pull") || !slices.Contains(h.Capabilities, "resolve") {
+			return nil, fmt.Errorf("%s: no host of hosts.toml can pull", server)
 		}
 		w := pull.Way{Scheme: scheme}
 		if encoded, ok := strings.CutPrefix(h.Header.Authorization, "Basic "); ok {
 			creds, err := base64.StdEncoding.DecodeString(encoded)
 			if err != nil {
-				return w, err
+				return nil, err
 			}
 			w.Creds = string(creds)
 		}
 		if h.CA != "" {
 			if w.CAs, err = afero.ReadFile(p.FS, h.CA); err != nil {
-				return w, fmt.Errorf("unable to read CA cert %q: %w", h.CA, err)
+				return nil, fmt.Errorf("unable to read CA cert %q: %w", h.CA, err)
 			}
 		}
-		return w, nil
+		out = append(out, endpoint{at, w})
+		if f.Server != url { // containerd asks the registry last
+			if f.Server != "" {
+				scheme, at, _ := strings.Cut(f.Server, "://")
+				itself = endpoint{at, pull.Way{Scheme: scheme}}
+			}
+			out = append(out, itself)
+		}
 	}
-	return pull.Way{}, fmt.Errorf("%s: no host of hosts.toml can pull", server)
+	return out, nil
 }
 
 // fetch fetches an image as containerd does. creds are "name:password".
-func fetch(ctx context.Context, p *program.Call, n pull.Network, name, creds string, roots []string) (docker.Image, error) {
+func fetch(ctx context.Context, p *program.Call, n pull.Network, name, creds string, roots []string) (got docker.Image, err error) {
 	server, path, _ := strings.Cut(name, "/")
-	w, err := wayTo(p, server, roots)
-	if err != nil {
-		return docker.Image{}, err
+	endpoints, err := endpointsOf(p, server, roots)
+	for _, e := range endpoints {
+		if got, err = fetchFrom(ctx, p, n, e, name, path, creds); err == nil {
+			break
+		}
 	}
-	r, err := n.Contact(ctx, p, server, w)
+	return got, err
+}
+
+func fetchFrom(ctx context.Context, p *program.Call, n pull.Network, e endpoint, name, path, creds string) (docker.Image, error) {
+	r, err := n.Contact(ctx, p, e.server, e.way)
 	if err != nil {
-		return docker.Image{}, fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", name, w.Scheme, server, path, err)
+		return docker.Image{}, fmt.Errorf("failed to pull and unpack image %q: failed to do request: Head \"%s://%s/v2/%s\": %w", name, e.way.Scheme, e.server, path, err)
 	}
-	got, err := r.Image(ctx, path, cmp.Or(w.Creds, creds))
+	got, err := r.Image(ctx, path, cmp.Or(e.way.Creds, creds))
 	switch {
 	case errors.Is(err, pull.ErrUnauthorized):
 		err = fmt.Errorf("failed to pull and unpack image %q: failed to resolve reference: unexpected status from HEAD request: %w", name, err)

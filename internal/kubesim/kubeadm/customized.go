@@ -15,6 +15,7 @@ import (
 type customized struct {
 	call    *call
 	patches []string // files
+	from    string   // repository of the images
 	config  struct {
 		APIServer         component `yaml:"apiServer"`
 		ControllerManager component `yaml:"controllerManager"`
@@ -37,7 +38,7 @@ const patchesNote = "kubesim/patches"
 
 // customize reads the settings of a ClusterConfiguration and the names of the patches in a folder of the machine.
 func (c *call) customize(settings map[string]any, patches string) (*customized, error) {
-	out := &customized{call: c}
+	out := &customized{call: c, from: repositoryOf(settings)}
 	text, err := yaml.Marshal(settings)
 	if err == nil {
 		err = yaml.Unmarshal(text, &out.config)
@@ -80,7 +81,7 @@ func (u *customized) manifest(name, version string) (string, error) {
 		note = "  annotations:\n    " + patchesNote + ": " + names + "\n"
 	}
 	return "apiVersion: v1\nkind: Pod\nmetadata:\n" + note + "  labels:\n    component: " + name + "\n    tier: control-plane\n  name: " + name +
-		"\n  namespace: kube-system\nspec:\n  containers:\n  - image: " + image(name, version) + "\n" + flags + "    name: " + name + "\n  hostNetwork: true\nstatus: {}\n", nil
+		"\n  namespace: kube-system\nspec:\n  containers:\n  - image: " + image(u.from, name, version) + "\n" + flags + "    name: " + name + "\n  hostNetwork: true\nstatus: {}\n", nil
 }
 
 // kubeletConfig is the file with the settings of the kubelet.

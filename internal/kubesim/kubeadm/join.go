@@ -31,7 +31,10 @@ func (c *call) join(ctx context.Context, args []string) error {
 		if o.ControlPlane && o.Advertise != m.Address.String() {
 			return fmt.Errorf("unable to select an IP: %q is no address of this machine", o.Advertise)
 		}
-		_, err := c.admitted(o, m)
+		cl, err := c.admitted(o, m)
+		if err == nil && o.ControlPlane {
+			err = c.hasImages(m, cl.settings(), m.Kubeadm, o.Ignore)
+		}
 		return err
 	})
 	if err != nil {

@@ -46,6 +46,8 @@ type Machine struct {
 	SwapOff, Forward bool   // swap, and forwarding of IP packets
 	Runtime, Kubelet bool   // whether containerd runs, and the kubelet is installed
 	Kubeadm          string // version of kubeadm
+	Images           []string
+	Offline          bool // no image can be pulled from a public registry
 }
 
 // World is the machine on which kubeadm runs, and the clusters. All but the first five are called by what On and AsAdmin run.
@@ -85,8 +87,8 @@ func Run(ctx context.Context, p *program.Call, w World) error {
 	if len(c.Args) > 0 && c.Args[0] == "version" {
 		return c.w.On(func(m Machine) error { c.Printf("v%s\n", m.Kubeadm); return nil })
 	}
-	if words := []string{"config", "images", "list"}; len(c.Args) == 5 && slices.Equal(c.Args[:3], words) {
-		return c.listImages(c.Args[3], c.Args[4])
+	if words := []string{"config", "images", "list"}; len(c.Args) > 3 && slices.Equal(c.Args[:3], words) {
+		return c.listImages(c.Args[3:])
 	}
 	if err := c.Root(); err != nil {
 		return err
@@ -155,6 +157,9 @@ func (c *call) init(ctx context.Context, args []string) error {
 	err = c.w.On(func(m Machine) error {
 		version = m.Kubeadm
 		if err := o.Check(m.Address, version); err != nil {
+			return err
+		}
+		if err := c.hasImages(m, o.Settings, version, o.Ignore); err != nil {
 			return err
 		}
 		return c.preflight(m, o.Ignore, "/etc/kubernetes/manifests/kube-apiserver.yaml", "/etc/kubernetes/manifests/etcd.yaml", etcdData)
@@ -241,7 +246,7 @@ func (cl *Cluster) settings() map[string]any {
 
 // newCluster makes the cluster of an init. It is not yet one of the world.
 func newCluster(o *kubeadmconf.InitOptions, version string, now time.Time) (*Cluster, error) {
-	api, err := kubeapi.New(kubeapi.Options{Version: version, Endpoint: o.Endpoint, PodCIDR: o.PodCIDR, CertSANs: o.CertSANs}, now)
+	api, err := kubeapi.New(kubeapi.Options{Version: version, Endpoint: o.Endpoint, PodCIDR: o.PodCIDR, CertSANs: o.CertSANs, Images: repositoryOf(o.Settings)}, now)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,9 @@ func (c *call) upgradeApply(ctx context.Context, args []string) error {
 	if err != nil || o.dryRun {
 		return err
 	}
-	if err := c.admin(func(cl *Cluster, _ Machine) error { return cl.allows37(version) }); err != nil {
+	if err := c.admin(func(cl *Cluster, m Machine) error {
+		return errors.Join(c.hasImages(m, cl.settings(), version, o.ignore), cl.allows37(version))
+	}); err != nil {
 		return err
 	}
 	if err := c.replaceStaticPods(ctx, version, u); err != nil {
@@ -166,7 +168,7 @@ func (c *call) replaceStaticPods(ctx context.Context, version string, u *customi
 		if err != nil {
 			return err
 		}
-		if tag := tagOf(string(old)); ":"+tag == image(component, version)[strings.LastIndex(image(component, version), ":"):] {
+		if tag := tagOf(string(old)); strings.HasSuffix(image("", component, version), ":"+tag) {
 			continue
 		}
 		text, err := u.manifest(component, version)
@@ -222,7 +224,9 @@ func (c *call) upgradeNode(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.Exists(manifests + "kube-apiserver.yaml") {
-		u, err := c.customizeUpgrade(o, func(cl *Cluster, _ Machine) error { return errors.Join(c.healthy(cl, version), cl.allows37(version)) })
+		u, err := c.customizeUpgrade(o, func(cl *Cluster, m Machine) error {
+			return errors.Join(c.healthy(cl, version), c.hasImages(m, cl.settings(), version, o.ignore), cl.allows37(version))
+		})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/spf13/pflag"
+
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
 )
@@ -45,21 +47,41 @@ func older(a, b string) bool {
 	return Minor(a) < Minor(b) || Minor(a) == Minor(b) && patch(a) < patch(b)
 }
 
-const registry = "registry.k8s.io/"
+const registry = "registry.k8s.io"
 
 // image returns the image of a component in a cluster with this version.
-func image(component, version string) string {
+func image(repository, component, version string) string {
 	if component == "etcd" {
-		return registry + "etcd:" + images[Minor(version)].etcd
+		return repository + "/etcd:" + images[Minor(version)].etcd
 	}
-	return registry + component + ":v" + version
+	return repository + "/" + component + ":v" + version
+}
+
+// repositoryOf returns imageRepository in a ClusterConfiguration.
+func repositoryOf(settings map[string]any) string {
+	name, _ := settings["imageRepository"].(string)
+	return cmp.Or(name, registry)
+}
+
+// imagesOf returns the images of a version of Kubernetes. The repository of the project has CoreDNS in a folder.
+func imagesOf(repository, version string) (out []string) {
+	version = strings.TrimPrefix(version, "v")
+	of := images[Minor(version)]
+	dns := "/coredns:"
+	if repository == registry {
+		dns = "/coredns/coredns:"
+	}
+	for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
+		out = append(out, image(repository, component, version))
+	}
+	return append(out, repository+dns+of.coredns, repository+"/pause:"+of.pause, image(repository, "etcd", version))
 }
 
 // tagOf returns the tag of the image in the manifest of a static pod, "" if it has none.
 func tagOf(manifest string) string {
 	_, after, _ := strings.Cut(manifest, "- image: ")
 	name, _, _ := strings.Cut(after, "\n")
-	_, tag, _ := strings.Cut(name, ":")
+	_, tag, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 	return tag
 }
 
@@ -70,23 +92,38 @@ func VersionOf(manifest string) string {
 }
 
 // listImages prints what "kubeadm config images list" does, as far as drivers read it: for a version, or for a configuration file.
-func (c *call) listImages(option, value string) error {
-	version := value
-	switch option {
-	case "--kubernetes-version":
-	case "--config":
-		f, err := c.readOwn(value)
+func (c *call) listImages(args []string) error {
+	var version, repository, config string
+	rest, err := c.Flags(args, func(f *pflag.FlagSet) {
+		f.StringVar(&version, "kubernetes-version", "", "")
+		f.StringVar(&repository, "image-repository", registry, "")
+		f.StringVar(&config, "config", "", "")
+	})
+	if err != nil || len(rest) > 0 || (version == "") == (config == "") {
+		return errors.Join(err, fmt.Errorf("kubesim: images list %q is not simulated", args))
+	}
+	if config != "" {
+		f, err := c.readOwn(config)
 		if err != nil {
 			return err
 		}
-		version = f.Cluster.KubernetesVersion
-	default:
-		return fmt.Errorf("error: unknown flag: %s", option)
+		version, repository = f.Cluster.KubernetesVersion, cmp.Or(f.Cluster.ImageRepository, registry)
 	}
-	of := images[Minor(version)]
-	for _, name := range []string{"kube-apiserver:" + version, "kube-controller-manager:" + version, "kube-scheduler:" + version, "kube-proxy:" + version,
-		"coredns/coredns:" + of.coredns, "pause:" + of.pause, "etcd:" + of.etcd} {
-		c.Printf("%s%s\n", registry, name)
+	for _, name := range imagesOf(repository, version) {
+		c.Printf("%s\n", name)
+	}
+	return nil
+}
+
+// hasImages fails like kubeadm if the machine can neither find nor pull an image of a control plane.
+func (c *call) hasImages(m Machine, settings map[string]any, version string, ignore []string) error {
+	if !m.Offline || slices.Contains(ignore, "ImagePull") {
+		return nil
+	}
+	for _, name := range imagesOf(repositoryOf(settings), version) {
+		if !slices.Contains(m.Images, name) {
+			return fmt.Errorf("[preflight] Some fatal errors occurred:\n\t[ERROR ImagePull]: failed to pull image %s", name)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type Cluster struct {
 	Signer    string                     `json:"signer,omitempty"` // public key of tokens of service accounts
 	CertSANs  []string                   `json:"certSANs,omitempty"`
 	PodCIDR   string                     `json:"podCIDR"`
+	Images    string                     `json:"images,omitempty"` // registry of the images of Kubernetes
 	Nodes     map[string]*Node           `json:"nodes"`
 	Tokens    map[string]time.Time       `json:"tokens"`              // bootstrap tokens, which are Secrets: expiry
 	Objects   map[string]json.RawMessage `json:"objects"`             // "kind/namespace/name"
@@ -64,6 +65,7 @@ type Options struct {
 	Version  string // of Kubernetes, default Version
 	Endpoint string // host:port for its clients
 	PodCIDR  string
+	Images   string   // registry of the images of Kubernetes
 	CertSANs []string // names in the certificates of API servers, beside those that all have
 }
 
@@ -73,7 +75,7 @@ func New(o Options, now time.Time) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{ID: uuid.NewString()[:8], CA: ca.Cert, CAKey: ca.Key, CertSANs: o.CertSANs, Version: cmp.Or(o.Version, Version), Endpoint: o.Endpoint, PodCIDR: o.PodCIDR,
+	c := &Cluster{ID: uuid.NewString()[:8], CA: ca.Cert, CAKey: ca.Key, CertSANs: o.CertSANs, Version: cmp.Or(o.Version, Version), Endpoint: o.Endpoint, PodCIDR: o.PodCIDR, Images: o.Images,
 		Nodes: map[string]*Node{}, Tokens: map[string]time.Time{}, Objects: map[string]jsonObject{}, Issued: map[string]issued{}}
 	return c, c.addDefaults()
 }

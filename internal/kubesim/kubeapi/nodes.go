@@ -1,6 +1,7 @@
 package kubeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ const proxyName = "kube-proxy"
 // SetProxy makes kube-proxy have the version of the cluster.
 func (c *Cluster) SetProxy() error {
 	return c.Store(daemonKind, Object{"metadata": Object{"name": proxyName, "namespace": "kube-system"}, "spec": Object{"selector": Object{"matchLabels": Object{"k8s-app": proxyName}}, "template": Object{
-		"metadata": Object{"labels": Object{"k8s-app": proxyName}}, "spec": Object{"containers": []any{Object{"name": proxyName, "image": "registry.k8s.io/kube-proxy:v" + c.Version}}}}}})
+		"metadata": Object{"labels": Object{"k8s-app": proxyName}}, "spec": Object{"containers": []any{Object{"name": proxyName, "image": cmp.Or(c.Images, "registry.k8s.io") + "/kube-proxy:v" + c.Version}}}}}})
 }
 
 // AddNode makes a Node, with the pods that it is given: kube-proxy, and on a worker one of a Deployment.

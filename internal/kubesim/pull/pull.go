@@ -91,18 +91,21 @@ func (r *Registry) Image(ctx context.Context, name, creds string) (docker.Image,
 	return docker.ImageNamed(r.Address.String() + "/" + name), nil
 }
 
-// kubernetes is the registry of the Kubernetes project. It has every image except the public ones that are missing.
-const kubernetes = "registry.k8s.io"
+// publicRegistries have every image except the ones that are missing.
+var publicRegistries = []string{"registry.k8s.io", "ghcr.io", "docker.io", "quay.io"}
 
-type public []string
+type public struct {
+	server  string
+	missing []string
+}
 
 // Admits implements Remote.
 func (public) Admits(context.Context, string) error { return nil }
 
 // Image implements Remote.
-func (missing public) Image(_ context.Context, name, _ string) (docker.Image, error) {
-	name = kubernetes + "/" + name
-	if slices.Contains(missing, name) {
+func (r public) Image(_ context.Context, name, _ string) (docker.Image, error) {
+	name = r.server + "/" + name
+	if slices.Contains(r.missing, name) {
 		return docker.Image{}, ErrNotFound
 	}
 	return docker.ImageNamed(name), nil
@@ -111,15 +114,19 @@ func (missing public) Image(_ context.Context, name, _ string) (docker.Image, er
 // Network is where a machine finds registries.
 type Network struct {
 	Registries []Registry // beside those that run on machines
-	Missing    []string   // images that the registry of the Kubernetes project lacks
+	Missing    []string   // images that public registries lack
+	Offline    bool       // no public registry is reached
 	Dial       func(ctx context.Context, network, addr string) (net.Conn, error)
 	Now        func() time.Time
 }
 
 // Contact finds a registry, for a program with the hosts file of its machine, and speaks to it as the way says.
 func (n Network) Contact(ctx context.Context, p *program.Call, server string, w Way) (Remote, error) {
-	if server == kubernetes {
-		return public(n.Missing), nil
+	if slices.Contains(publicRegistries, server) {
+		if n.Offline {
+			return nil, fmt.Errorf("dial tcp: lookup %s: i/o timeout", server)
+		}
+		return public{server, n.Missing}, nil
 	}
 	host, port, given := CutServer(server)
 	if !given {
