@@ -41,13 +41,19 @@ type Connection struct {
 	// ProbeImage is an image of the registry, without the server: "team/pause:3.10". Probe pulls it. Default: no
 	// probe. Beyond Tacker.
 	ProbeImage string `json:"probe_image"`
+	// Mirror is the URL of the server that containerd asks instead of Server, with the other settings. Mirrors.Connections sets it. No attribute of
+	// a request. Default: Server itself.
+	Mirror string `json:"-"`
 }
 
 // Connections are all private registries of a cluster.
 type Connections []Connection
 
-// url is where the registry is reached.
-func (c Connection) url() string {
+// URL is where the registry, or its mirror, is reached: a scheme and a host, perhaps with a port.
+func (c Connection) URL() string {
+	if c.Mirror != "" {
+		return c.Mirror
+	}
 	if c.Type == HTTP {
 		return "http://" + c.Server
 	}

@@ -67,7 +67,7 @@ func hostsTOML(c Connection, credentials string) ([]byte, error) {
 	if c.ownCA() {
 		host.CA = containerdDir(c.Server) + "/" + caFile
 	}
-	out, err := toml.Marshal(hostsFile{Server: c.url(), CA: host.CA, Host: map[string]hostConfig{c.url(): host}})
+	out, err := toml.Marshal(hostsFile{Server: c.URL(), CA: host.CA, Host: map[string]hostConfig{c.URL(): host}})
 	return append([]byte("# Written by vnfkit: changes will be lost.\n"), out...), err
 }
 
@@ -79,7 +79,7 @@ func servesAs(content []byte, c Connection) bool {
 	}
 	for url, host := range f.Host {
 		all := len(host.Capabilities) == 0 || slices.Contains(host.Capabilities, "pull") && slices.Contains(host.Capabilities, "resolve")
-		return strings.TrimSuffix(url, "/") == c.url() && all && host.CA == nil && !host.SkipVerify
+		return strings.TrimSuffix(url, "/") == c.URL() && all && host.CA == nil && !host.SkipVerify
 	}
 	return false
 }

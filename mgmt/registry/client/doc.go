@@ -27,6 +27,9 @@
 //
 // Certificates are always verified.
 //
+// Mirrors are servers that containerd asks instead of public registries: Mirrors.Connections makes connections of them, which the caller adds to
+// the list. Docker does not have them.
+//
 // The caller writes the lines of Connection.HostsString into /etc/hosts, together with those of the nodes: see
 // Connections.HostEntries and mgmt.HostsFile.
 package client

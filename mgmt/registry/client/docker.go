@@ -42,6 +42,9 @@ func (c *connector) claimDocker(ctx context.Context, out map[string]claim) error
 	logins, err := c.claimLogins(ctx, loginFile, func(had claim) bool { return had.DockerLogin })
 	faults := []error{err}
 	for _, w := range c.wanted {
+		if w.Mirror != "" {
+			faults = append(faults, fmt.Errorf("registry: %s: %s: Docker knows no mirrors of this kind: use containerd", c.SSH.Name(), w.Server))
+		}
 		ours := c.old.Registries[w.Server].Insecure || !slices.Contains(listed, w.Server)
 		if w.Type == HTTPS && !ours {
 			faults = append(faults, fmt.Errorf("registry: %s: %s: %w: Docker would not verify its certificate: take it out of %s of %s",

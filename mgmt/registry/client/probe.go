@@ -136,7 +136,7 @@ func (m machine) crictl(ctx context.Context, c Connection, image string) error {
 func explained(c Connection, err error) error {
 	exit, ok := errors.AsType[*sshexec.ExitError](err)
 	if !ok {
-		return fmt.Errorf("registry %s: %w", c.Server, err)
+		return fmt.Errorf("registry %s: %w", c.Label(), err)
 	}
 	said := strings.ToLower(exit.Stderr)
 	for _, cause := range []struct {
@@ -149,9 +149,17 @@ func explained(c Connection, err error) error {
 	} {
 		for _, words := range cause.words {
 			if strings.Contains(said, words) {
-				return fmt.Errorf("registry %s: %w: %w", c.Server, cause.err, err)
+				return fmt.Errorf("registry %s: %w: %w", c.Label(), cause.err, err)
 			}
 		}
 	}
-	return fmt.Errorf("registry %s: %w", c.Server, err)
+	return fmt.Errorf("registry %s: %w", c.Label(), err)
+}
+
+// Label names the registry in an error.
+func (c Connection) Label() string {
+	if c.Mirror != "" {
+		return c.Server + ", by its mirror " + c.Mirror
+	}
+	return c.Server
 }

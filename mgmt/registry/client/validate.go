@@ -71,17 +71,22 @@ func (v *validator) connection(r Connection) {
 	if r.ProbeImage != "" && !imageForm.MatchString(r.ProbeImage) {
 		v.fault("probe_image", r.ProbeImage, "must be the name of an image without the server, such as team/pause:3.10")
 	}
-	if r.CACertificate != "" {
-		if r.CertificatePath != "" {
+	v.authority(r.CertificatePath, r.CACertificate)
+}
+
+// authority checks the CA certificates of a server.
+func (v *validator) authority(path, certificates string) {
+	if certificates != "" {
+		if path != "" {
 			v.fault("ca_certificate", "", "cannot be combined with certificate_path: give one of them")
 		}
-		if _, err := caCertificates([]byte(r.CACertificate)); err != nil {
+		if _, err := caCertificates([]byte(certificates)); err != nil {
 			v.fault("ca_certificate", "", err.Error())
 		}
 	}
-	if r.CertificatePath != "" {
-		if _, err := readCA(v.open, r.CertificatePath); err != nil {
-			v.fault("certificate_path", r.CertificatePath, err.Error())
+	if path != "" {
+		if _, err := readCA(v.open, path); err != nil {
+			v.fault("certificate_path", path, err.Error())
 		}
 	}
 }
