@@ -168,8 +168,8 @@ var parameterFaults = []struct {
 		`packages.containerd_version: "1.7; id": must be a version of the package, such as 1.7.27-1 or 1.7.*`,
 		"packages.repository_url: has no effect with packages.source internet", `packages.source: "internet": must be image, repository or installed`}},
 	{"repository without anything", `{"packages":{"source":"repository"}}`, []string{
-		"packages.repository_key_path: is required with packages.source repository: packages are installed only when their signature is right",
-		"packages.repository_url: is required with packages.source repository"}},
+		"packages.repository_key_path: is required: packages are installed only when their signature is right",
+		"packages.repository_url: is required"}},
 	{"repository", `{"packages":{"source":"repository","repository_url":"https://a b/\n[trusted=yes]","repository_suite":"$(ARCH)","repository_key_path":"Files/kubernetes/cni.yaml"}}`, []string{
 		"packages.repository_components: are required with a suite, such as main",
 		"packages.repository_key_path: \"Files/kubernetes/cni.yaml\": is no OpenPGP public key, armored or binary",

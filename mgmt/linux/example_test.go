@@ -15,5 +15,5 @@ func ExampleRepository_Validate() {
 	// Output:
 	// repository_url: has a login, which every user of the machines could read: use a repository that asks for none
 	// repository_components: are required with a suite, such as main
-	// repository_key_path: is required with packages.source repository: packages are installed only when their signature is right
+	// repository_key_path: is required: packages are installed only when their signature is right
 }

@@ -30,6 +30,8 @@ type Packages struct {
 	Machine
 	Env     map[string]string // environment of apt-get, such as http_proxy
 	Secrets []string          // in Env, to be left out of errors
+	// SourceParts is a folder whose files are the only package sources that are used. Default: the sources of the machine.
+	SourceParts string
 }
 
 // Install installs packages, each in the form of apt-get ("haproxy", "docker.io=20.10.*"), also if the installed ones are held or
@@ -67,7 +69,7 @@ func (p Packages) LookUp(ctx context.Context, names ...string) error {
 	if len(pinned) == 0 {
 		return err
 	}
-	offers, offersErr := p.Output(ctx, p.command(slices.Concat([]string{"apt-cache", "madison"}, pinned)))
+	offers, offersErr := p.madison(ctx, pinned...)
 	if offersErr != nil {
 		return errors.Join(err, offersErr)
 	}
@@ -76,7 +78,7 @@ func (p Packages) LookUp(ctx context.Context, names ...string) error {
 
 // Offered returns the newest version of a package that the package sources have, "" if they do not have it. LookUp reads the package lists.
 func (p Packages) Offered(ctx context.Context, name string) (version string, err error) {
-	madison, err := p.Output(ctx, p.command([]string{"apt-cache", "madison", name}))
+	madison, err := p.madison(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -85,6 +87,11 @@ func (p Packages) Offered(ctx context.Context, name string) (version string, err
 		version = strings.TrimSpace(fields[1])
 	}
 	return version, nil
+}
+
+// madison lists the versions of packages in the package sources.
+func (p Packages) madison(ctx context.Context, names ...string) ([]byte, error) {
+	return p.Output(ctx, p.command(slices.Concat([]string{"apt-cache"}, p.sources(), []string{"madison"}, names)))
 }
 
 // maxOffered is how many versions of a package an error names, the newest ones.
@@ -111,9 +118,17 @@ func offered(madison []byte, names []string) string {
 // aptOptions are the options of every run of apt-get.
 var aptOptions = []string{"-q", "-o", fmt.Sprintf("DPkg::Lock::Timeout=%d", int(aptLock.Seconds())), "-o", "Acquire::Retries=3"}
 
+// sources are the options of apt that choose the package sources (apt.conf(5), "Directories").
+func (p Packages) sources() []string {
+	if p.SourceParts == "" {
+		return nil
+	}
+	return []string{"-o", "Dir::Etc::SourceList=/dev/null", "-o", "Dir::Etc::SourceParts=" + p.SourceParts}
+}
+
 // update reads the package lists of all sources. warnings names the ones that it could not read.
 func (p Packages) update(ctx context.Context) (warnings string, err error) {
-	update := p.command(slices.Concat([]string{"apt-get"}, aptOptions, []string{"update"}))
+	update := p.command(slices.Concat([]string{"apt-get"}, aptOptions, p.sources(), []string{"update"}))
 	var said *Tail
 	// apt does not wait for the lock of the package lists.
 	listed := func(e *sshexec.ExitError) bool { return strings.Contains(e.Stderr, "/var/lib/apt/lists/lock") }
@@ -126,7 +141,7 @@ func (p Packages) update(ctx context.Context) (warnings string, err error) {
 }
 
 func (p Packages) install(names []string, options ...string) sshexec.Command {
-	return p.command(slices.Concat([]string{"apt-get"}, aptOptions, []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
+	return p.command(slices.Concat([]string{"apt-get"}, aptOptions, p.sources(), []string{"-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
 		"install", "-y", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"}, options, names))
 }
 

@@ -51,7 +51,7 @@ func (r Repository) Validate(open Open) error {
 	u, err := url.Parse(r.URL)
 	switch {
 	case r.URL == "":
-		fault("repository_url", "", "is required with packages.source repository")
+		fault("repository_url", "", "is required")
 	case err == nil && u.User != nil:
 		fault("repository_url", "", "has a login, which every user of the machines could read: use a repository that asks for none")
 	case !repositoryForm.MatchString(r.URL), err != nil, !isPort(u.Port()):
@@ -73,7 +73,7 @@ func (r Repository) Validate(open Open) error {
 		}
 	}
 	if r.KeyPath == "" {
-		fault("repository_key_path", "", "is required with packages.source repository: packages are installed only when their signature is right")
+		fault("repository_key_path", "", "is required: packages are installed only when their signature is right")
 	} else if _, _, err := readKey(open, r.KeyPath); err != nil {
 		fault("repository_key_path", r.KeyPath, err.Error())
 	}
@@ -144,15 +144,34 @@ func keyForm(key []byte) string {
 // AddRepository adds a repository to apt's configuration, in files that are named after name. apt accepts the key for
 // this repository only.
 func (p Packages) AddRepository(ctx context.Context, name string, r Repository, open Open) error {
-	key, suffix, err := readKey(open, r.KeyPath)
-	if err != nil {
-		return fmt.Errorf("linux: %s %w", r.KeyPath, err)
+	return p.writeSources(ctx, "/etc/apt/sources.list.d", name, []Repository{r}, open)
+}
+
+// SetRepositories writes the repositories into p.SourceParts, instead of those of an earlier call. apt accepts the key of each for this
+// repository only.
+func (p Packages) SetRepositories(ctx context.Context, repositories []Repository, open Open) error {
+	return p.writeSources(ctx, p.SourceParts, "mirror", repositories, open)
+}
+
+// writeSources writes one file with repositories, and their keys before.
+func (p Packages) writeSources(ctx context.Context, dir, name string, repositories []Repository, open Open) error {
+	var stanzas []string
+	for i, r := range repositories {
+		key, suffix, err := readKey(open, r.KeyPath)
+		if err != nil {
+			return fmt.Errorf("linux: %s %w", r.KeyPath, err)
+		}
+		keyring := "/etc/apt/keyrings/vnfkit-" + name
+		if i > 0 {
+			keyring += "-" + strconv.Itoa(i+1)
+		}
+		keyring += "." + suffix
+		if err := p.Write(ctx, keyring, key, 0o644); err != nil {
+			return err
+		}
+		stanzas = append(stanzas, r.sources(keyring))
 	}
-	keyring := "/etc/apt/keyrings/vnfkit-" + name + "." + suffix
-	if err := p.Write(ctx, keyring, key, 0o644); err != nil {
-		return err
-	}
-	return p.Write(ctx, "/etc/apt/sources.list.d/vnfkit-"+name+".sources", []byte(r.sources(keyring)), 0o644)
+	return p.Write(ctx, dir+"/vnfkit-"+name+".sources", []byte(strings.Join(stanzas, "\n")), 0o644)
 }
 
 // sources is the file of the repository (sources.list(5), "deb822-style format").

@@ -61,8 +61,8 @@ func TestFaults(t *testing.T) {
 			`packages.docker_version: "1;id": must be a version of the package, such as 20.10.24* or 5:27.3.1-1~debian.12~bookworm`,
 			"packages.repository_url: has no effect with packages.source image"}},
 		"repository": {`{"packages":{"source":"repository"}}`, []string{
-			"packages.repository_key_path: is required with packages.source repository: packages are installed only when their signature is right",
-			"packages.repository_url: is required with packages.source repository"}},
+			"packages.repository_key_path: is required: packages are installed only when their signature is right",
+			"packages.repository_url: is required"}},
 		"installed": {`{"packages":{"source":"installed","docker_version":"20"}}`, []string{
 			`packages.docker_version: "20": neither it nor docker_package has an effect with packages.source installed`}},
 		"source":                    {`{"packages":{"source":"internet"}}`, []string{`packages.source: "internet": must be image, repository or installed`}},
