@@ -28,6 +28,7 @@ var otherWays = []struct{ pattern, way string }{
 	{"cni_manifest_path", "give it in a request for the maintenance task upgrade after the change, which applies it"},
 	{"certificate_validity", "give it in a request for the maintenance task renew_certificates"},
 	{registriesParam, "give it in a scale or heal request"},
+	{mirrorsParam, "give it in a scale or heal request"},
 	{"*_node.labels", "use kubectl label"},
 	{"*_node.taints", "use kubectl taint"},
 	{"*", "instantiate another VNF with it"},

@@ -20,7 +20,7 @@ func (e *environment) program() controlplane.Program {
 }
 
 func (e *environment) kubeadm() controlplane.Kubeadm {
-	return controlplane.Kubeadm{Version: e.version(), Endpoint: e.endpoint(), PodSubnet: e.p.Master.PodCIDR, ServiceSubnet: e.p.Master.ClusterCIDR,
+	return controlplane.Kubeadm{Version: e.version(), Endpoint: e.endpoint(), PodSubnet: e.p.Master.PodCIDR, ServiceSubnet: e.p.Master.ClusterCIDR, Repository: e.p.ImageRepository,
 		SANs: e.certSANs(), Validity: e.p.certificateValidity(), Components: e.p.componentDocuments(), User: e.p.userSettings(), IgnorePreflight: e.p.IgnorePreflight,
 		Register: func(n mgmt.Node) controlplane.Registration {
 			marks := e.marks(n)

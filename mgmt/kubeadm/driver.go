@@ -138,7 +138,8 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 	if d.config.ConfirmWholeHeal {
 		err = errors.Join(err, clusterparam.ConfirmWholeHeal(op))
 	}
-	err = errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkScaling(op), p.checkUpgrade(op), p.checkPackageChange(op), p.checkRestore(op), op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
+	err = errors.Join(err, err1, p.check(op), d.checkValidity(op, p), p.checkTargets(op), p.checkScaling(op), p.checkUpgrade(op), p.checkRepository(op), p.checkSources(op), p.checkPackageChange(op), p.checkRestore(op),
+		op.CheckAddresses(addresses, d.config.Allow.CheckHost), mgmt.CheckJumpHost(ctx, op))
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,8 @@ func (d *Driver) Validate(ctx context.Context, op *vnflcm.Operation) error {
 
 // addresses are the attributes with addresses that programs on the machines, or the driver through them, connect to.
 var addresses = []string{"k8s_cluster_installation_param.api_endpoint", "k8s_cluster_installation_param.proxy.http_proxy", "k8s_cluster_installation_param.proxy.https_proxy",
-	"k8s_cluster_installation_param.private_registry_connection_info[].server", "k8s_cluster_installation_param.packages.repository_url"}
+	"k8s_cluster_installation_param.private_registry_connection_info[].server", "k8s_cluster_installation_param.registry_mirrors[].server",
+	"k8s_cluster_installation_param.image_repository", "k8s_cluster_installation_param.packages.repository_url", "k8s_cluster_installation_param.packages.mirrors[].repository_url"}
 
 // checkTargets refuses to scale the load balancer, and checks which control-plane nodes a heal
 // replaces.

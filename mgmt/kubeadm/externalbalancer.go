@@ -11,6 +11,7 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/mgmt/loadbalancer"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -50,7 +51,13 @@ func (e *environment) balancerAddress() apiAddress {
 // balancing returns the operation and the limits with which package vnfbalancer works on the load balancers.
 func (e *environment) balancing() vnfbalancer.Balancing {
 	t := e.config.Timeouts
-	return vnfbalancer.Balancing{Op: e.op, Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
+	b := vnfbalancer.Balancing{Op: e.op, Limits: vnfbalancer.BalancingLimits{Install: t.Install, Change: t.Boot, Drain: t.Drain}}
+	if e.p.Packages.From() == nodeprep.FromMirrors { // which the machine does not know
+		b.Prepare = func(ctx context.Context, n mgmt.Node) error {
+			return e.preparation().Need(ctx, n, nodeprep.Program{Package: "haproxy"}, nodeprep.Program{Package: "iproute2"})
+		}
+	}
+	return b
 }
 
 // allNodes returns the nodes to which a load balancer forwards after the operation.

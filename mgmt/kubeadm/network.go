@@ -55,6 +55,14 @@ func (c *checker) flannel(p *clusterParam) {
 // script does.
 func (p *clusterParam) usesFlannel() bool { return p.CNIManifestPath == "" && p.ScriptPath == "" }
 
+func (p *clusterParam) flannelImage() string {
+	return cmp.Or(p.Flannel.Image, p.fromRepository(defaultFlannelImage))
+}
+
+func (p *clusterParam) flannelPlugin() string {
+	return cmp.Or(p.Flannel.CNIPluginImage, p.fromRepository(defaultFlannelPlugin))
+}
+
 // networkManifest returns the manifest of the pod network: the package's, or flannel's. It returns nil if the script sets
 // up the network.
 func (e *environment) networkManifest() ([]byte, error) {
@@ -82,8 +90,8 @@ func (p *clusterParam) flannelManifest() ([]byte, error) {
 		return nil, err
 	}
 	values := map[string]string{
-		"@image@":            cmp.Or(p.Flannel.Image, defaultFlannelImage),
-		"@cni-plugin-image@": cmp.Or(p.Flannel.CNIPluginImage, defaultFlannelPlugin),
+		"@image@":            p.flannelImage(),
+		"@cni-plugin-image@": p.flannelPlugin(),
 		"@cni-conf@":         flannelCNI,
 		"@net-conf@":         network,
 	}

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/vnfkit/vnfkit/mgmt"
@@ -12,9 +13,9 @@ import (
 func (c *checker) packages(p *clusterParam) {
 	given := p.Packages
 	switch given.From() {
-	case nodeprep.FromImage, nodeprep.FromRepository, nodeprep.FromNowhere:
+	case nodeprep.FromImage, nodeprep.FromRepository, nodeprep.FromMirrors, nodeprep.FromNowhere:
 	default:
-		c.Fault("packages.source", given.Source, "must be image, repository or installed")
+		c.Fault("packages.source", given.Source, "must be image, repository, mirrors or installed")
 	}
 	if given.ContainerdPackage != "" && given.ContainerdPackage != "containerd" && given.ContainerdPackage != "containerd.io" {
 		c.Fault("packages.containerd_package", given.ContainerdPackage, "must be containerd or containerd.io")
@@ -31,6 +32,15 @@ func (c *checker) packages(p *clusterParam) {
 	c.idlePackages(p)
 	if given.From() == nodeprep.FromRepository {
 		c.Add(vnflcm.AtPath("packages", given.Validate(mgmt.Artifacts(c.Op))))
+	}
+	if given.From() != nodeprep.FromMirrors {
+		return
+	}
+	if len(given.Mirrors) == 0 {
+		c.Fault("packages.mirrors", "", "is required with packages.source mirrors: the repositories that have the packages of the system and of Kubernetes")
+	}
+	for i, r := range given.Mirrors {
+		c.Add(vnflcm.AtPath(fmt.Sprintf("packages.mirrors[%d]", i), r.Validate(mgmt.Artifacts(c.Op))))
 	}
 }
 
@@ -52,6 +62,9 @@ func (c *checker) idlePackages(p *clusterParam) {
 	var idle []string
 	if source != nodeprep.FromRepository {
 		idle = given.Present()
+	}
+	if source != nodeprep.FromMirrors && len(given.Mirrors) > 0 {
+		idle = append(idle, "mirrors")
 	}
 	if source == nodeprep.FromNowhere && given.ContainerdPackage != "" {
 		idle = append(idle, "containerd_package")

@@ -12,7 +12,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt/internal/vimentry"
 	"github.com/vnfkit/vnfkit/mgmt/internal/vnfbalancer"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
-	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -52,6 +51,7 @@ type clusterParam struct {
 	ScriptPath          string      `json:"script_path"`
 	VIMName             string      `json:"vim_name"`
 	KubernetesVersion   string      `json:"kubernetes_version"`   // beyond Tacker
+	ImageRepository     string      `json:"image_repository"`     // beyond Tacker
 	CNIManifestPath     string      `json:"cni_manifest_path"`    // beyond Tacker
 	APIEndpoint         string      `json:"api_endpoint"`         // beyond Tacker
 	CertificateValidity string      `json:"certificate_validity"` // beyond Tacker; a duration, default 8760h
@@ -59,13 +59,13 @@ type clusterParam struct {
 	Worker              nodeParam   `json:"worker_node"`
 	Proxy               mgmt.Proxy  `json:"proxy"`
 
-	Balancer    *vnfbalancer.BalancerParam `json:"external_lb_param"` // Tacker's for kubespray
-	Registries  client.Connections         `json:"private_registry_connection_info"`
-	DrainPolicy cluster.DrainPolicy        `json:"drain_policy"` // beyond Tacker; default Fail
-	HelmScript  string                     `json:"helm_installation_script_path"`
-	Storage     *storageParam              `json:"storage_server"`
-	Packages    nodeprep.Packages          `json:"packages"`
-	Flannel     flannelParam               `json:"flannel"`
+	Balancer *vnfbalancer.BalancerParam `json:"external_lb_param"` // Tacker's for kubespray
+	pullSources
+	DrainPolicy cluster.DrainPolicy `json:"drain_policy"` // beyond Tacker; default Fail
+	HelmScript  string              `json:"helm_installation_script_path"`
+	Storage     *storageParam       `json:"storage_server"`
+	Packages    nodeprep.Packages   `json:"packages"`
+	Flannel     flannelParam        `json:"flannel"`
 	componentParam
 	userParam                   // beyond Tacker
 	Upgrade   upgradeParam      `json:"upgrade"`   // beyond Tacker; of requests to upgrade
@@ -171,6 +171,7 @@ func (p *parameters) check(op *vnflcm.Operation) error {
 	c.File("helm_installation_script_path", k.HelmScript)
 	c.Add(vnflcm.AtPath("proxy", k.Proxy.Validate()))
 	c.registries(k)
+	c.imageRepository(k)
 	c.DrainPolicy(k.DrainPolicy)
 	k.VIM.Check(&c.Checker)
 	c.storage(k)

@@ -166,7 +166,7 @@ var parameterFaults = []struct {
 	{"package source", `{"packages":{"source":"internet","repository_url":"https://x/","containerd_package":"docker","containerd_version":"1.7; id"}}`, []string{
 		`packages.containerd_package: "docker": must be containerd or containerd.io`,
 		`packages.containerd_version: "1.7; id": must be a version of the package, such as 1.7.27-1 or 1.7.*`,
-		"packages.repository_url: has no effect with packages.source internet", `packages.source: "internet": must be image, repository or installed`}},
+		"packages.repository_url: has no effect with packages.source internet", `packages.source: "internet": must be image, repository, mirrors or installed`}},
 	{"repository without anything", `{"packages":{"source":"repository"}}`, []string{
 		"packages.repository_key_path: is required: packages are installed only when their signature is right",
 		"packages.repository_url: is required"}},
@@ -180,6 +180,29 @@ var parameterFaults = []struct {
 		`packages.repository_components[1]: "../x": is no name of a component, such as main`,
 		`packages.repository_key_path: "Files/none.asc": the package has no such file`,
 		"packages.repository_url: has a login, which every user of the machines could read: use a repository that asks for none"}},
+	{"mirrors without anything", `{"packages":{"source":"mirrors","repository_url":"https://x/"}}`, []string{
+		"packages.mirrors: is required with packages.source mirrors: the repositories that have the packages of the system and of Kubernetes",
+		"packages.repository_url: has no effect with packages.source mirrors"}},
+	{"mirrors", `{"packages":{"mirrors":[{}]},"image_repository":"kubernetes"}`, []string{
+		`image_repository: "kubernetes": must be a registry, with a path or without, such as registry.example.com:5000/kubernetes`,
+		"packages.mirrors: has no effect with packages.source image"}},
+	{"mirror of packages", `{"packages":{"source":"mirrors","mirrors":[{"repository_url":"https://x/"}]}}`, []string{
+		"packages.mirrors[0].repository_key_path: is required: packages are installed only when their signature is right"}},
+	{"mirrors of registries", `{"private_registry_connection_info":[{"connection_type":"1","server":"a.example","username":"u","password":"p"},{"connection_type":"0","server":"b.example"}],
+		"registry_mirrors":[{"registry":"ghcr.io","server":"a.example"},{"registry":"GHCR.io","server":"c.example"},{"registry":"b.example","server":"https://u:hunter2@d.example/x"},
+			{"server":"b.example","ca_certificate":"x"},{"registry":"a b"}]}`, []string{
+		`registry_mirrors[0].server: "a.example": has a login, for which hosts.toml of containerd has no place: let the registry serve these images without one, or give image_repository`,
+		`registry_mirrors[1].registry: "GHCR.io": is the one of registry_mirrors[0] too: a registry has one mirror`,
+		`registry_mirrors[1].server: "c.example": must be a server of private_registry_connection_info, or a URL such as https://mirror.example.com`,
+		`registry_mirrors[2].registry: "b.example": is in private_registry_connection_info, too: a registry has a connection or a mirror`,
+		`registry_mirrors[2].server: must be https:// with a host and perhaps a port, and without a login and a path`,
+		`registry_mirrors[3].ca_certificate: and certificate_path are for a URL: the certificates of private_registry_connection_info apply`,
+		`registry_mirrors[3].registry: is required`,
+		`registry_mirrors[4].registry: "a b": must be a registry as image names begin, such as registry.k8s.io or docker.io`,
+		`registry_mirrors[4].server: is required`}},
+	{"servers of images for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","image_repository":"a.example","registry_mirrors":[{"registry":"ghcr.io","server":"https://a.example"}]}`, []string{
+		"image_repository: has no effect with script_path: the script runs kubeadm",
+		"registry_mirrors: has no effect with script_path: the script pulls images before nodes know the mirrors"}},
 	{"packages that are there", `{"packages":{"source":"installed","containerd_version":"1.7.27-1"}}`, []string{"packages.containerd_version: has no effect with packages.source installed"}},
 	{"packages for a script", `{"script_path":"Scripts/install_k8s_cluster.sh","packages":{"source":"installed"}}`, []string{
 		`packages.source: "installed": has no effect with script_path: the script installs what it needs`}},

@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"github.com/vnfkit/vnfkit/mgmt"
 	"github.com/vnfkit/vnfkit/mgmt/internal/clusternodes"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/controlplane"
-	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/nodeprep"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/preflight"
 	"github.com/vnfkit/vnfkit/mgmt/registry/client"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -217,28 +217,28 @@ func (e *environment) neededNames() (names []string) {
 		}
 		return names
 	}
-	if e.p.ScriptPath == "" && e.p.Packages.From() == nodeprep.FromRepository {
-		if u, err := url.Parse(e.p.Packages.URL); err == nil {
-			add(u.Hostname())
+	if e.p.ScriptPath == "" {
+		for _, r := range e.p.Packages.Repositories() {
+			if u, err := url.Parse(r.URL); err == nil {
+				add(u.Hostname())
+			}
 		}
 	}
-	for _, r := range e.p.Registries {
-		if host, _ := e.registryAt(r); r.ProbeImage != "" {
+	for _, r := range e.p.imageServers() {
+		if host, _ := e.serverAt(r); e.p.needsServer(r) {
 			add(host)
 		}
 	}
 	return names
 }
 
-// registryAt returns the host, from hosts_string if that has it, and the port of a registry.
-func (e *environment) registryAt(r client.Connection) (host, port string) {
-	host, port, err := net.SplitHostPort(r.Server)
+// serverAt returns the host, from hosts_string if that has it, and the port of a registry or mirror.
+func (e *environment) serverAt(r client.Connection) (host, port string) {
+	u, err := url.Parse(r.URL())
 	if err != nil {
-		host, port = r.Server, "443"
-		if r.Type == client.HTTP {
-			port = "80"
-		}
+		return r.Server, "443"
 	}
+	host, port = u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	for _, entry := range e.p.Registries.HostEntries() {
 		if entry.Name == host {
 			return entry.IP.String(), port
@@ -247,20 +247,21 @@ func (e *environment) registryAt(r client.Connection) (host, port string) {
 	return host, port
 }
 
-// closedRegistries finds private registries that a machine cannot connect to. A registry without a probe image may be made later.
+// closedRegistries finds private registries and mirrors that a machine cannot connect to. A registry that no node needs may be made later.
 func (e *environment) closedRegistries(ctx context.Context, n mgmt.Node) (out []preflight.Finding, err error) {
 	if e.p.Proxy.Used() {
 		return nil, nil // it may lead to them
 	}
-	for _, r := range e.p.Registries {
-		host, port := e.registryAt(r)
+	for _, r := range e.p.imageServers() {
+		host, port := e.serverAt(r)
+		needed := e.p.needsServer(r)
 		switch err := preflight.Connects(ctx, n, net.JoinHostPort(host, port)); {
 		case errors.Is(err, preflight.ErrNoForwarding):
 			return out, fmt.Errorf("%s: %w", n.Label(), err)
-		case err != nil && ctx.Err() == nil && r.ProbeImage == "":
+		case err != nil && ctx.Err() == nil && !needed:
 			e.op.Warn(ctx, n.Label()+" does not reach the registry "+r.Server)
 		case err != nil && ctx.Err() == nil:
-			out = append(out, preflight.Finding{Check: preflight.Registries, Machine: n.Label(), Problem: "it does not reach the registry " + r.Server, Remedy: "correct the server in the request, or let firewalls pass it"})
+			out = append(out, preflight.Finding{Check: preflight.Registries, Machine: n.Label(), Problem: "it does not reach the registry " + r.Label(), Remedy: "correct the server in the request, or let firewalls pass it"})
 		}
 	}
 	return out, nil
@@ -276,37 +277,33 @@ func runPullNodeImages(ctx context.Context, e *environment, n mgmt.Node) error {
 		if err != nil {
 			return err
 		}
-		return client.Pull(ctx, n.SSH, e.p.Registries, images)
+		return client.Pull(ctx, n.SSH, e.p.connections(), images)
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	var c collected
-	c.finding(preflight.Images, n, err, "")
+	c.finding(preflight.Images, n, err, e.p.imageRemedy())
 	return errors.Join(e.refuseFindings(ctx, c.findings), errors.Join(c.errs...))
 }
 
-// nodeImages returns the images that kubeadm deploys on a node.
+// nodeImages returns the images that kubeadm and the driver deploy on a node.
 func (e *environment) nodeImages(ctx context.Context, n mgmt.Node) ([]string, error) {
-	var all []string
-	if e.makesControlPlane() {
-		var err error
-		if all, err = e.preparation().Images(ctx, n); err != nil {
-			return nil, err
-		}
-	} else {
-		config, err := clusterConfiguration(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		if all, err = config.Images(ctx, n); err != nil {
-			return nil, err
-		}
+	config, err := e.kubeadm().Configuration()
+	if !e.makesControlPlane() {
+		config, err = clusterConfiguration(ctx, e)
 	}
-	if e.isControlPlane(n) {
-		return all, nil
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(all, func(image string) bool { return !runsOnWorkers(image) }), nil
+	all, err := config.Images(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if !e.isControlPlane(n) {
+		all = slices.DeleteFunc(all, func(image string) bool { return !runsOnWorkers(image) })
+	}
+	return append(all, e.p.networkImages()...), nil
 }
 
 // PreflightFinding is something wrong with a machine, which an instantiation or a scale-out would refuse.

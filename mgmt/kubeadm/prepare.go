@@ -13,7 +13,7 @@ import (
 
 // preparation returns the settings with which machines are prepared for kubeadm.
 func (e *environment) preparation() nodeprep.Settings {
-	return nodeprep.Settings{Version: e.version(), KubeletVersion: e.running.Of("").Kubelet, Warn: e.op.Warn, Packages: e.p.Packages, Before: e.versions.upgraded.Before,
+	return nodeprep.Settings{Version: e.version(), KubeletVersion: e.running.Of("").Kubelet, Warn: e.op.Warn, Packages: e.p.Packages, Before: e.versions.upgraded.Before, Repository: e.p.ImageRepository,
 		Swap: e.p.swapAllowed(), CgroupFS: e.p.Kubelet["cgroupDriver"] == "cgroupfs",
 		Env: e.proxyEnvironment(), Secrets: e.proxySecrets(), Artifacts: mgmt.Artifacts(e.op)}
 }

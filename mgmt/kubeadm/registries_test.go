@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net/netip"
 	"os"
@@ -38,6 +39,18 @@ const registryParams = `{"private_registry_connection_info":[
 	{"connection_type":"0","server":"198.18.9.8:5000","probe_image":"team/pause:3.10"},
 	{"connection_type":"1","server":"registry.example.com","username":"user","password":"` + registryPassword + `","certificate_path":"Files/registries/ca.crt",
 	 "hosts_string":"198.18.9.9 registry.example.com","probe_image":"team/pause:3.10"}]}`
+
+// mirrorParams have a mirror, which the sample with a script may not have.
+const mirrorParams = `{"registry_mirrors":[{"registry":"quay.io","server":"198.18.9.8:5000"}]}`
+
+// registriesFor returns the registries of a request, and the mirrors if it may have them.
+func registriesFor(t testing.TB, sample string) []mgmttest.Change {
+	t.Helper()
+	if sample == "instantiate_script.json" {
+		return []mgmttest.Change{with(t, registryParams)}
+	}
+	return []mgmttest.Change{with(t, registryParams), with(t, mirrorParams)}
+}
 
 func registryCA(t testing.TB) string {
 	t.Helper()
@@ -88,6 +101,17 @@ func (l *lab) connected() {
 		info, err := h.FS().Stat("/var/lib/kubelet/config.json")
 		if err != nil || info.Mode().Perm() != 0o600 {
 			l.t.Errorf("%s: %v, %v", h.Name(), info, err)
+		}
+	}
+}
+
+// mirrored checks the mirror of quay.io on every machine; "" for none.
+func (l *lab) mirrored(url string) {
+	l.t.Helper()
+	for _, h := range l.World.Hosts() {
+		text, err := afero.ReadFile(h.FS(), "/etc/containerd/certs.d/quay.io/hosts.toml")
+		if url == "" && !errors.Is(err, fs.ErrNotExist) || url != "" && (!strings.Contains(string(text), "server = '"+url+"'") || !strings.Contains(string(text), "[host.'"+url+"']")) {
+			l.t.Errorf("%s: the mirror of quay.io is not %q: %s, %v", h.Name(), url, text, err)
 		}
 	}
 }
@@ -190,11 +214,17 @@ func TestRegistriesCrash(t *testing.T) {
 			continue
 		}
 		s := scenario{name: sample, begin: func(ctx context.Context, m *vnflcm.Manager, l *lab, id string) (string, error) {
-			return m.Instantiate(ctx, id, l.Request(sample, with(l.t, registryParams)))
+			return m.Instantiate(ctx, id, l.Request(sample, registriesFor(l.t, sample)...))
 		}}
 		labSetup := registrySetup(t)
 		labSetup.sandbox.Takes = takes
 		p := prepared{setup: &labSetup, check: (*lab).connected}
+		if sample != "instantiate_script.json" {
+			p.check = func(l *lab) {
+				l.connected()
+				l.mirrored("http://198.18.9.8:5000")
+			}
+		}
 		steps, want := s.undisturbed(t, p)
 		if !slices.ContainsFunc(steps, func(step string) bool { return strings.Contains(step, "/registries/") }) {
 			t.Fatalf("no step of registries in %q", steps)

@@ -11,74 +11,97 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// registriesState is the state key of the private registries that a later request has given to the running cluster. Without
-// it, the registries of the instantiate request are in effect.
+// registriesState is the state key of the private registries and mirrors that a later request has given to the running cluster. Without
+// it, those of the instantiate request are in effect.
 const registriesState = "registries"
 
 // givenRegistries is the value under registriesState. It is sealed, because it has passwords.
 type givenRegistries struct {
-	Now client.Connections `json:"now"`
-	// Before are the registries before the operation changed them. Rolling back the operation restores them.
-	Before    client.Connections `json:"before"`
-	Operation string             `json:"operation"`
+	Now        client.Connections `json:"now"`
+	NowMirrors client.Mirrors     `json:"nowMirrors,omitempty"`
+	// Before and BeforeMirrors are those before the operation changed them. Rolling back the operation restores them.
+	Before        client.Connections `json:"before"`
+	BeforeMirrors client.Mirrors     `json:"beforeMirrors,omitempty"`
+	Operation     string             `json:"operation"`
 }
 
 // rotation describes how an operation changes the registries of a running cluster.
 type rotation struct {
 	changes bool // the request gives a list
-	before  client.Connections
+	before  pullSources
 }
 
-// findRegistries sets the registries that are in effect in this operation: those of a scale or heal request or, if the
-// request has none, those of the cluster. A change of the package does not change them. They replace the registries of the merged parameters.
+// findRegistries sets the registries and mirrors that are in effect in this operation: those of a scale or heal request or, if the request has
+// none, those of the cluster. Other operations do not change them. They replace those of the merged parameters.
 func (p *parameters) findRegistries(ctx context.Context, op *vnflcm.Operation) (rotation, error) {
-	if op.Scale == nil && op.Heal == nil && op.ChangeVnfPkg == nil {
+	mayChange := op.Scale != nil || op.Heal != nil
+	if !mayChange && op.ChangeVnfPkg == nil && op.Maintain == nil {
 		return rotation{}, nil
 	}
 	before, err := registriesBefore(ctx, op)
 	if err != nil {
 		return rotation{}, err
 	}
-	own, given := registriesOf(op.RequestParams())
-	if given = given && op.ChangeVnfPkg == nil; !given || op.RollingBack {
-		own = before
+	own, registriesGiven, mirrorsGiven := sourcesOf(op.RequestParams())
+	if !mayChange || !registriesGiven || op.RollingBack {
+		own.Registries = before.Registries
 	}
-	p.Cluster.Registries = own
-	return rotation{changes: given, before: before}, nil
+	if !mayChange || !mirrorsGiven || op.RollingBack {
+		own.Mirrors = before.Mirrors
+	}
+	p.Cluster.pullSources = own
+	return rotation{changes: mayChange && (registriesGiven || mirrorsGiven), before: before}, nil
 }
 
 // registriesBefore returns the registries of the cluster when the operation began.
-func registriesBefore(ctx context.Context, op *vnflcm.Operation) (client.Connections, error) {
+func registriesBefore(ctx context.Context, op *vnflcm.Operation) (pullSources, error) {
 	var kept givenRegistries
 	err := op.State().Get(ctx, registriesState, &kept)
 	switch {
 	case errors.Is(err, vnflcm.ErrNotFound):
-		initial, _ := registriesOf(op.Initial.AdditionalParams)
+		initial, _, _ := sourcesOf(op.Initial.AdditionalParams)
 		return initial, nil
 	case err != nil:
-		return nil, err
+		return pullSources{}, err
 	case kept.Operation == op.ID:
-		return kept.Before, nil
+		return pullSources{kept.Before, kept.BeforeMirrors}, nil
 	}
-	return kept.Now, nil
+	return pullSources{kept.Now, kept.NowMirrors}, nil
 }
 
-// registriesOf returns the list of one request, because a list replaces another list as a whole. null is an empty list.
-// Wrong types are reported by read.
-func registriesOf(request vnflcm.Params) (list client.Connections, given bool) {
+// sourcesOf returns the lists of one request, because a list replaces another list as a whole. null is an empty list. Wrong types are reported by
+// read.
+func sourcesOf(request vnflcm.Params) (lists pullSources, registries, mirrors bool) {
 	var names struct {
 		Cluster map[string]json.RawMessage `json:"k8s_cluster_installation_param"`
 	}
 	var p parameters
 	_, _ = request.Decode(&names)
 	_, _ = request.Decode(&p)
-	_, given = names.Cluster[registriesParam]
-	return p.Cluster.Registries, given
+	_, registries = names.Cluster[registriesParam]
+	_, mirrors = names.Cluster[mirrorsParam]
+	return p.Cluster.pullSources, registries, mirrors
+}
+
+// checkSources refuses lists in a maintenance request, which would not change the nodes.
+func (p *parameters) checkSources(op *vnflcm.Operation) error {
+	if op.Maintain == nil {
+		return nil
+	}
+	c := newChecker(op)
+	given := givenBy(op)
+	for _, name := range []string{registriesParam, mirrorsParam} {
+		if _, has := given[name]; has {
+			c.Fault(name, "", "has no effect in a maintenance task: give it in a scale or heal request")
+		}
+	}
+	return vnflcm.AtPath(clusterPath, c.Err())
 }
 
 // runKeepRegistries stores the registries of the request for later operations.
 func runKeepRegistries(ctx context.Context, e *environment, _ mgmt.Node) error {
-	return e.op.State().Put(ctx, registriesState, givenRegistries{Now: e.p.Registries, Before: e.rotation.before, Operation: e.op.ID})
+	return e.op.State().Put(ctx, registriesState, givenRegistries{Now: e.p.Registries, NowMirrors: e.p.Mirrors,
+		Before: e.rotation.before.Registries, BeforeMirrors: e.rotation.before.Mirrors, Operation: e.op.ID})
 }
 
 // runChangeRegistriesOf changes the registries of one node. Machines left behind by an abandoned operation are not nodes;

@@ -27,7 +27,7 @@ type clusterShape struct {
 	Virtual       bool // the control-plane nodes share the address of the API
 	Helm          bool // Helm is installed on control-plane nodes
 	Volumes       bool // the cluster has persistent volumes of the storage server
-	Registries    bool // nodes pull from private registries
+	Registries    bool // nodes pull from private registries or mirrors
 	NewRegistries bool // the request changes the registries of the cluster
 	Snapshots     bool // the composition keeps snapshots
 	UserFiles     bool // nodes get patches or files of the request
@@ -53,7 +53,7 @@ func shapeOf(ctx context.Context, op *vnflcm.Operation, params *parameters, r ro
 		Restores: params.restores(), FromSnapshot: params.fromSnapshot(),
 		Graceful: isGraceful(op), Stopping: isStop(op), RollingBack: op.RollingBack,
 		Script: p.ScriptPath != "", Network: p.CNIManifestPath != "" || p.usesFlannel(), Helm: p.HelmScript != "",
-		Volumes: len(p.Volumes) > 0, Registries: len(p.Registries) > 0, NewRegistries: r.changes, Snapshots: op.KeepsSnapshots(),
+		Volumes: len(p.Volumes) > 0, Registries: len(p.connections()) > 0, NewRegistries: r.changes, Snapshots: op.KeepsSnapshots(),
 		UserFiles: p.hasFiles(),
 	}
 	c.Virtual = !c.Script && virtualAddress(op, p)

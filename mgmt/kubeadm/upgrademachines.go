@@ -165,6 +165,9 @@ func (e *environment) imagesFor(ctx context.Context, n mgmt.Node, h hop) (out []
 			out = append(out, image[:strings.LastIndex(image, ":")]+":"+etcdBefore37Tag)
 		}
 	}
+	if e.shape.Upgrade.ControlPlane {
+		out = append(out, e.p.networkImages()...) // the driver applies the manifest again
+	}
 	return out, nil
 }
 
@@ -175,7 +178,10 @@ func runPullImages(ctx context.Context, e *environment, n mgmt.Node, h hop) erro
 	}
 	images, err := e.imagesFor(ctx, n, h)
 	if err == nil {
-		err = client.Pull(ctx, n.SSH, e.p.Registries, images)
+		err = client.Pull(ctx, n.SSH, e.p.connections(), images)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, e.p.imageRemedy())
 	}
 	return e.refuse(ctx, checkImages, err)
 }

@@ -41,7 +41,7 @@ var (
 		"kubernetesVersion": "give kubernetes_version", "controlPlaneEndpoint": "give api_endpoint, external_lb_param or master_node.cluster_cp_name",
 		"networking.podSubnet": "give master_node.pod_cidr", "networking.serviceSubnet": "give master_node.cluster_cidr",
 		"certificateValidityPeriod": "give certificate_validity", "caCertificateValidityPeriod": "the driver does not renew authorities",
-		"certificatesDir": "leave it out", "imageRepository": "leave it out",
+		"certificatesDir": "leave it out", "imageRepository": "give image_repository",
 		"etcd.external": "the driver adds and removes the members of etcd", "etcd.local.dataDir": "leave it out",
 		"etcd.local.imageTag": "an upgrade chooses the version of etcd", "proxy.disabled": "the driver takes a cluster without kube-proxy for an unfinished one",
 	}

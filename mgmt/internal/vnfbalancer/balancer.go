@@ -19,6 +19,8 @@ import (
 type Balancing struct {
 	Op     *vnflcm.Operation
 	Limits BalancingLimits
+	// Prepare runs on a machine before packages are installed. Default: nothing.
+	Prepare func(context.Context, mgmt.Node) error
 }
 
 // BalancingLimits bound the duration of the steps.
@@ -36,6 +38,11 @@ type Lead struct{ ControlPlane, Workers []mgmt.Node }
 // (mgmt.Proxy.Environment).
 func (b Balancing) Install(ctx context.Context, n mgmt.Node, script string, nodes Lead, env map[string]string) error {
 	return n.Do(ctx, b.Op, "load-balancer", b.Limits.Install, func(ctx context.Context) error {
+		if script == "" && b.Prepare != nil {
+			if err := b.Prepare(ctx, n); err != nil {
+				return err
+			}
+		}
 		if script == "" {
 			return loadbalancer.On(n.SSH).Install(ctx, env)
 		}

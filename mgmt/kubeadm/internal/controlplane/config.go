@@ -52,6 +52,7 @@ type (
 		typeMeta             `yaml:",inline"`
 		KubernetesVersion    string     `yaml:"kubernetesVersion"`
 		ControlPlaneEndpoint string     `yaml:"controlPlaneEndpoint"`
+		ImageRepository      string     `yaml:"imageRepository,omitempty"`
 		Networking           networking `yaml:"networking"`
 		APIServer            apiServer  `yaml:"apiServer"`
 		Validity             string     `yaml:"certificateValidityPeriod,omitempty"`
@@ -129,6 +130,7 @@ func (k Kubeadm) clusterConfiguration() clusterConfiguration {
 		typeMeta:             k.kind("ClusterConfiguration"),
 		KubernetesVersion:    "v" + k.Version,
 		ControlPlaneEndpoint: k.Endpoint,
+		ImageRepository:      k.Repository,
 		Networking:           networking{k.PodSubnet, k.ServiceSubnet},
 		APIServer:            apiServer{k.SANs},
 	}

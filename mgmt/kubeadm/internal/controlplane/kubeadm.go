@@ -47,6 +47,7 @@ type Kubeadm struct {
 	Version                  string // version of Kubernetes
 	Endpoint                 string // host:port of the API
 	PodSubnet, ServiceSubnet string
+	Repository               string        // registry and path of the images; "": kubeadm's default
 	SANs                     []string      // names and addresses of the API for its certificate
 	Validity                 time.Duration // of certificates; 0: kubeadm's default
 	Components               []any         // configuration documents of components that differ from kubeadm's defaults
@@ -76,6 +77,16 @@ func (k Kubeadm) InitConfig(n mgmt.Node) ([]byte, error) {
 		return nil, err
 	}
 	return Marshal(append([]any{initial, cluster}, k.Components...)...)
+}
+
+// Configuration returns the configuration of the cluster that Init makes.
+func (k Kubeadm) Configuration() (Configuration, error) {
+	cluster, err := k.merged(k.clusterConfiguration(), k.User.Cluster, ArgPaths...)
+	if err != nil {
+		return "", err
+	}
+	text, err := Marshal(cluster)
+	return Configuration(text), err
 }
 
 // JoinConfig returns the configuration for kubeadm join.

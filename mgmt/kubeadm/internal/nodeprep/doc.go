@@ -15,6 +15,7 @@ type Settings struct {
 	KubeletVersion string
 	Packages       Packages
 	Before         *Packages         // source of packages of KubeletVersion, if it is another one than Packages
+	Repository     string            // registry and path of the images of Kubernetes; "": kubeadm's default
 	Swap           bool              // keep swap on, because the kubelet is configured to accept it
 	CgroupFS       bool              // the kubelet manages cgroups itself, without systemd
 	Env            map[string]string // the proxy of the machines

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,29 +17,67 @@ import (
 
 // Packages is the parameter "packages": the source of the programs of the nodes.
 type Packages struct {
-	Source            string `json:"source"` // FromImage, FromRepository or FromNowhere; default FromImage
-	linux.Repository         // repository of Kubernetes packages
-	ContainerdPackage string `json:"containerd_package"` // containerd (default) or containerd.io
-	ContainerdVersion string `json:"containerd_version"` // in the form of apt after "="; default: the newest
+	Source            string             `json:"source"` // FromImage, FromRepository, FromMirrors or FromNowhere; default FromImage
+	linux.Repository                     // repository of Kubernetes packages
+	Mirrors           []linux.Repository `json:"mirrors"`            // with FromMirrors: all package sources
+	ContainerdPackage string             `json:"containerd_package"` // containerd (default) or containerd.io
+	ContainerdVersion string             `json:"containerd_version"` // in the form of apt after "="; default: the newest
 }
 
 // The sources of packages.
 const (
 	FromImage      = "image"      // the package sources that the machine's image has
 	FromRepository = "repository" // the same, and a repository for Kubernetes
+	FromMirrors    = "mirrors"    // mirrors only; the sources of the image are not used
 	FromNowhere    = "installed"  // none: the image has all programs
 )
 
 // From returns the source of the packages.
 func (p Packages) From() string { return cmp.Or(p.Source, FromImage) }
 
+// mirrorParts is the folder with the package sources of FromMirrors. The sources of the image stay as they are.
+const mirrorParts = "/etc/apt/vnfkit-sources.d"
+
 // packages returns the package manager of a node.
 func (s Settings) packages(n mgmt.Node) linux.Packages {
-	return linux.Packages{Machine: n.Root(), Env: s.Env, Secrets: s.Secrets}
+	p := linux.Packages{Machine: n.Root(), Env: s.Env, Secrets: s.Secrets}
+	if s.Packages.From() == FromMirrors {
+		p.SourceParts = mirrorParts
+	}
+	return p
 }
 
 func (s Settings) install(ctx context.Context, n mgmt.Node, names ...string) error {
+	if err := s.setMirrors(ctx, n); err != nil {
+		return err
+	}
 	return s.packages(n).Install(ctx, names...)
+}
+
+// Repositories returns the repositories of the request.
+func (p *Packages) Repositories() []linux.Repository {
+	switch {
+	case p == nil:
+	case p.From() == FromRepository:
+		return []linux.Repository{p.Repository}
+	case p.From() == FromMirrors:
+		return p.Mirrors
+	}
+	return nil
+}
+
+// setMirrors writes the mirrors of the request. Within an upgrade the repositories of the version before are there, too.
+func (s Settings) setMirrors(ctx context.Context, n mgmt.Node) error {
+	if s.Packages.From() != FromMirrors {
+		return nil
+	}
+	all := s.Packages.Mirrors
+	for _, r := range s.Before.Repositories() {
+		if !slices.ContainsFunc(all, func(other linux.Repository) bool { return reflect.DeepEqual(r, other) }) {
+			all = append(slices.Clone(all), r)
+		}
+	}
+	return s.packages(n).SetRepositories(ctx, all, s.Artifacts)
 }
 
 // CheckPackages checks that the image or the package sources of a machine have the programs of a node. Call it before the
@@ -47,7 +86,7 @@ func (s Settings) CheckPackages(ctx context.Context, n mgmt.Node) error {
 	if s.Packages.From() == FromNowhere {
 		return s.checkInstalled(ctx, n)
 	}
-	return s.lookUp(ctx, n, s.nodePackages()...)
+	return s.lookUp(ctx, n, s.NodePackages()...)
 }
 
 // CheckOffered returns an error if the image, or the newest package that the sources of a machine offer, has a containerd that is too old for this
@@ -88,12 +127,12 @@ func (s Settings) CheckUpgrade(ctx context.Context, n mgmt.Node) error {
 // lookUp adds the repository, and returns an error if packages cannot be installed. The repository before is added only for packages that the
 // other sources do not have.
 func (s Settings) lookUp(ctx context.Context, n mgmt.Node, names ...string) error {
-	if err := s.addRepository(ctx, n, "kubernetes", &s.Packages); err != nil {
+	if err := errors.Join(s.setMirrors(ctx, n), s.addRepositories(ctx, n, "kubernetes", &s.Packages)); err != nil {
 		return err
 	}
 	err := s.packages(n).LookUp(ctx, names...)
-	if err != nil && s.Before != nil && s.Before.From() == FromRepository {
-		if err := s.addRepository(ctx, n, "kubernetes-before", s.Before); err != nil {
+	if err != nil && len(s.Before.Repositories()) > 0 {
+		if err := s.addRepositories(ctx, n, "kubernetes-before", s.Before); err != nil {
 			return err
 		}
 		err = s.packages(n).LookUp(ctx, names...)
@@ -104,11 +143,21 @@ func (s Settings) lookUp(ctx context.Context, n mgmt.Node, names ...string) erro
 	return nil
 }
 
-func (s Settings) addRepository(ctx context.Context, n mgmt.Node, name string, p *Packages) error {
-	if p.From() != FromRepository {
+// addRepositories adds repositories to the sources of the image, unless these are not used.
+func (s Settings) addRepositories(ctx context.Context, n mgmt.Node, name string, p *Packages) error {
+	if s.Packages.From() == FromMirrors {
 		return nil
 	}
-	return s.packages(n).AddRepository(ctx, name, p.Repository, s.Artifacts)
+	for i, r := range p.Repositories() {
+		file := name
+		if i > 0 {
+			file += fmt.Sprintf("-%d", i+1)
+		}
+		if err := s.packages(n).AddRepository(ctx, file, r, s.Artifacts); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var kubePackages = []string{"kubelet", "kubeadm", "kubectl"}
@@ -123,8 +172,8 @@ func (s Settings) Runtime() string {
 	return s.Packages.containerd()
 }
 
-// nodePackages returns the packages of a node as arguments of apt-get.
-func (s Settings) nodePackages() []string {
+// NodePackages returns the packages of a node as arguments of apt-get.
+func (s Settings) NodePackages() []string {
 	names := []string{s.Runtime(), "conntrack"}
 	for _, name := range kubePackages {
 		names = append(names, s.pinned(name))
@@ -147,7 +196,7 @@ func (s Settings) InstallPackages(ctx context.Context, n mgmt.Node) error {
 	if s.Packages.From() == FromNowhere {
 		return nil
 	}
-	if err := s.install(ctx, n, s.nodePackages()...); err != nil {
+	if err := s.install(ctx, n, s.NodePackages()...); err != nil {
 		return err
 	}
 	return n.Root().Run(ctx, slices.Concat([]string{"apt-mark", "hold"}, kubePackages, []string{s.Packages.containerd()})...)

@@ -100,15 +100,13 @@ func (s Settings) runtimeConfig(ctx context.Context, n mgmt.Node) ([]byte, error
 	return config, nil
 }
 
-// Images returns the images that kubeadm deploys.
-func (s Settings) Images(ctx context.Context, n mgmt.Node) ([]string, error) {
-	printed, err := s.images(ctx, n)
-	return strings.Fields(string(printed)), err
-}
-
 // images lists the images of the control plane.
 func (s Settings) images(ctx context.Context, n mgmt.Node) ([]byte, error) {
-	return n.Root().Output(ctx, sshexec.Command{Argv: []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + s.Version}})
+	argv := []string{"kubeadm", "config", "images", "list", "--kubernetes-version", "v" + s.Version}
+	if s.Repository != "" {
+		argv = append(argv, "--image-repository", s.Repository)
+	}
+	return n.Root().Output(ctx, sshexec.Command{Argv: argv})
 }
 
 // RuntimeConfig returns containerd's configuration for a machine, from what "containerd --version" and "kubeadm config
