@@ -14,6 +14,7 @@ import (
 type options struct {
 	cloud, network, pkg, request, state string
 	recovery                            string // public part of the recovery key of snapshots
+	repository                          string // image_repository of the command images
 	command                             string
 	args                                []string
 	plan                                bool // show what would be done, and do nothing
@@ -44,6 +45,8 @@ moment, run the same command again, and it continues.
 	k8s-cluster -cloud mycloud snapshot list     the snapshots that have passed their test
 	k8s-cluster snapshot key FILE                make a recovery key, and print its public part for -recovery
 	k8s-cluster snapshot open ARCHIVE FILE DIR   write the files of an archive into a new folder, with the recovery key, without the cloud and the state
+	k8s-cluster images 1.36.3                    images and packages of a cluster, one in a line, for sites without internet; with -repository R also
+	                                             the names of the images with image_repository R. A file with further parameters may follow
 	k8s-cluster -cloud mycloud adopt STACK FILE  take over a cluster that Tacker has made
 	k8s-cluster -cloud mycloud show              the instance as SOL003 describes it
 	k8s-cluster -cloud mycloud down              remove everything
@@ -52,13 +55,14 @@ moment, run the same command again, and it continues.
 
 // commandLine is the command line of the program. Parsing it sets the flags in o.
 func commandLine(o *options) *cli.Program {
-	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "check", "certificates", "renew-certificates", "upgrade", "snapshot", "adopt", "show", "down")
+	program := cli.New("k8s-cluster", help, "up", "kubeconfig", "ssh", "scale", "heal", "check", "certificates", "renew-certificates", "upgrade", "snapshot", "images", "adopt", "show", "down")
 	program.Flags.StringVar(&o.cloud, "cloud", os.Getenv("OS_CLOUD"), "entry of clouds.yaml")
 	program.Flags.StringVar(&o.network, "network", "", "id of the network for the machines (default: those of the request)")
 	program.Flags.StringVar(&o.pkg, "package", samples.Package("k8s-cluster"), "VNF package, a directory or a CSAR")
 	program.Flags.StringVar(&o.request, "request", filepath.Join(samples.Package("k8s-cluster"), "requests", "instantiate.json"), "instantiate request, a JSON file")
 	program.Flags.StringVar(&o.state, "state", "k8s-cluster.state", "directory that keeps the state between runs")
 	program.Flags.StringVar(&o.recovery, "recovery", "", "public part of the recovery key that opens snapshots (default: only this program opens them)")
+	program.Flags.StringVar(&o.repository, "repository", "", "registry, and path in it, from which nodes of images pull (default: public registries)")
 	program.Flags.BoolVar(&o.plan, "plan", false, "show what up, scale, heal, renew-certificates, upgrade or down would do, and do nothing")
 	program.Flags.BoolVar(&o.json, "json", false, "write the events as JSON, an object per line, for other programs")
 	return program
@@ -79,6 +83,10 @@ func (o options) check() (err error) {
 		_, err = upgradeRequest(o.args)
 	case "snapshot":
 		err = checkSnapshot(o.args)
+	case "images":
+		if len(o.args) < 1 || len(o.args) > 2 {
+			err = errors.New("images takes a version such as 1.36.3 and, if need be, a JSON file with further parameters of the cluster")
+		}
 	case "adopt":
 		if len(o.args) < 1 || len(o.args) > 2 {
 			err = errors.New("adopt takes the name or id of a stack and, if there is one, the file of the VNF instance")

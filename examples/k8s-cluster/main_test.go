@@ -74,6 +74,8 @@ func TestRun(t *testing.T) {
 		"open nothing":       {options{cloud: "other", command: "snapshot", args: []string{"open"}}, "snapshot takes nothing, or list"},
 		"no archive":         {options{command: "snapshot", args: []string{"open", "missing.age", "missing.key", "out"}}, "missing.age"},
 		"no recovery key":    {options{cloud: "lab", command: "snapshot", recovery: "age1none"}, "is not the public part of a recovery key"},
+		"images of none":     {options{command: "images"}, "images takes a version such as 1.36.3"},
+		"unknown images":     {options{command: "images", args: []string{"1.36.99"}}, "the images of Kubernetes \"1.36.99\" are not known"},
 		"adopt nothing":      {options{cloud: "lab", command: "adopt"}, "adopt takes the name or id of a stack"},
 		"up and more":        {options{cloud: "lab", command: "up", args: []string{"again"}}, `unknown word "again": up takes flags only`},
 		"scale to nothing":   {options{cloud: "other", command: "scale", args: []string{"0"}}, `"0" is no number of workers`},

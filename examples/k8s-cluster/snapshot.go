@@ -27,12 +27,15 @@ func checkSnapshot(args []string) error {
 
 // isOffline reports whether the command needs neither a cloud nor the state.
 func (o options) isOffline() bool {
-	return o.command == "snapshot" && len(o.args) > 1
+	return o.command == "images" || o.command == "snapshot" && len(o.args) > 1
 }
 
 // offline runs such a command.
 func (o options) offline() error {
-	if o.args[0] == "key" {
+	switch {
+	case o.command == "images":
+		return writeNeeds(os.Stdout, o.args, o.repository)
+	case o.args[0] == "key":
 		return newRecoveryKey(o.args[1], os.Stdout)
 	}
 	return openSnapshot(o.args[1], o.args[2], o.args[3])
