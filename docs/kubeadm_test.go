@@ -88,6 +88,9 @@ func (s structs) paths(pkg, path string, e ast.Expr) (out []string) {
 			if field.Tag != nil {
 				tag, _ := strconv.Unquote(field.Tag.Value)
 				name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+				if name == "-" {
+					continue
+				}
 				at = strings.TrimPrefix(path+"."+name, ".")
 			}
 			out = append(out, s.paths(pkg, at, field.Type)...)
@@ -163,10 +166,10 @@ func TestKubeadmParameters(t *testing.T) {
 // kubeadmSettings matches the path of a setting in a document of kubeadm.
 var kubeadmSettings = regexp.MustCompile(`^([a-z_]+_configuration|kubeadm_patches\[\]\.patch)\..*$`)
 
-// TestKubeadmExamples has the parts of requests in kubeadm.md name parameters that there are.
+// TestKubeadmExamples has the parts of requests in kubeadm.md, and the request in offline.md, name parameters that there are.
 func TestKubeadmExamples(t *testing.T) {
 	known, _ := kubeadmParameters(t)
-	blocks := strings.Split(document(t, "kubeadm.md"), "```json\n")[1:]
+	blocks := slices.Concat(strings.Split(document(t, "kubeadm.md"), "```json\n")[1:], strings.Split(document(t, "offline.md"), "```json\n")[1:])
 	if len(blocks) < 3 {
 		t.Errorf("only %d examples found", len(blocks))
 	}
@@ -177,7 +180,7 @@ func TestKubeadmExamples(t *testing.T) {
 			t.Errorf("%v:\n%s", err, block)
 		}
 		for _, path := range leaves("", object) {
-			path = kubeadmSettings.ReplaceAllString(path, "$1")
+			path = kubeadmSettings.ReplaceAllString(strings.TrimPrefix(path, "k8s_cluster_installation_param."), "$1")
 			if !slices.Contains(known, strings.TrimSuffix(path, "[]")) { // of a list, the table has the list
 				t.Errorf("an example has %s, which is no parameter", path)
 			}
