@@ -1,8 +1,6 @@
 package kubeadm
 
 import (
-	"slices"
-
 	"github.com/vnfkit/vnfkit/mgmt/internal/plan"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -118,11 +116,7 @@ func (p *planner) makeCluster(after ...tasks) {
 	nodes := p.nodes()
 	prepared := p.prepare(nodes, recorded)
 	routed := p.balancers(p.Balancers, recorded)
-	before := prepared[0]
-	if p.checked != nil { // no node is made while an image of another node is missing
-		before = slices.Concat(prepared...)
-	}
-	up := p.initialise(nodes[0], before, routed)
+	up := p.initialise(nodes[0], prepared[0], routed)
 
 	ended := p.joinRest(nodes, prepared, up)
 	for _, n := range p.Storage {
@@ -150,8 +144,8 @@ func (p *planner) joinRest(nodes []machine, prepared []tasks, up tasks) (joined 
 	return joined
 }
 
-// prepare prepares machines side by side, and returns the last task of each. Findings refuse an operation that adds machines: then no machine is
-// changed before all of them have been checked. The preflight compares the machines of a new cluster with the first one.
+// prepare prepares machines side by side, and returns the last task of each. Findings refuse an operation that adds machines: then no node is
+// prepared before all of them have been checked. The preflight compares the machines of a new cluster with the first one.
 func (p *planner) prepare(machines []machine, after tasks) []tasks {
 	out := make([]tasks, len(machines))
 	var first tasks
@@ -163,10 +157,13 @@ func (p *planner) prepare(machines []machine, after tasks) []tasks {
 		}
 	}
 	if len(plan.Added(machines)) > 0 {
-		p.checked = p.Once(allChecked, out...)
+		checked := p.Once(allChecked, out...)
+		for i := range out {
+			out[i] = checked
+		}
 	}
 	for i, n := range machines {
-		out[i] = p.Chain(n, p.preparation(n), out[i], p.checked)
+		out[i] = p.Chain(n, p.preparation(n), out[i])
 	}
 	return out
 }

@@ -19,7 +19,6 @@ type (
 type planner struct {
 	operationPlan
 	clusterShape
-	checked tasks // after which new machines may be changed, if findings can refuse the operation
 }
 
 // changeRegistries connects the machines that stay to the registries of the request, if it has any. It does so before new
@@ -58,7 +57,7 @@ func (p *planner) updateHosts(after ...tasks) {
 // balancers sets up machines as load balancers of the VNF.
 func (p *planner) balancers(machines []machine, after ...tasks) (routed tasks) {
 	for _, n := range machines {
-		routed = append(routed, p.Chain(n, []task{installBalancer, routeFirst}, p.On(n, reach, after...), p.checked)...)
+		routed = append(routed, p.Chain(n, []task{reach, installBalancer, routeFirst}, after...)...)
 	}
 	return routed
 }
@@ -83,7 +82,7 @@ func (p *planner) leaveRoutes(controlPlane, workers []machine, after tasks) task
 
 // exportVolumes sets up a machine as the storage server.
 func (p *planner) exportVolumes(n machine, after ...tasks) tasks {
-	return p.Chain(n, []task{writeHosts, exportVolumes}, p.Chain(n, []task{reach, checkPlatform}, after...), p.checked)
+	return p.Chain(n, []task{reach, checkPlatform, writeHosts, exportVolumes}, after...)
 }
 
 // healStorage sets up a new storage server.

@@ -29,7 +29,7 @@ type preflightParam struct {
 
 var (
 	checkMachine = step("preflight", "what would keep the machine from being a node is found before the machine is changed", installLimit, runPreflight)
-	allChecked   = repeated("checked", "no machine is changed while another one has findings that refuse the operation", func(context.Context, *environment, mgmt.Node) error { return nil })
+	allChecked   = repeated("checked", "no node is prepared while another one has findings that refuse the operation", func(context.Context, *environment, mgmt.Node) error { return nil })
 	pullImages   = step("images", "the machine has the images of a node, or can pull them", pullLimit, runPullNodeImages)
 )
 

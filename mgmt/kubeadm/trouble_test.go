@@ -193,10 +193,12 @@ func TestHostNeverBoots(t *testing.T) {
 	l.want(1, 1, 0)
 }
 
-// TestControlPlaneNodeBootsLate: the join of one control-plane node does not contact another one that is still starting.
+// TestControlPlaneNodeBootsLate: the join of one control-plane node does not contact another one that is still starting. In a heal of the whole
+// VNF a node joins before all machines have been checked.
 func TestControlPlaneNodeBootsLate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
+	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 	refuse := func(refuse bool) {
 		if h := l.World.Host("masterNode-2"); h != nil {
 			h.Refuse(refuse)
@@ -205,15 +207,15 @@ func TestControlPlaneNodeBootsLate(t *testing.T) {
 	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
 			switch l.stepName(s) {
-			case "instantiate_end/reach/masterNode-2":
+			case "heal_end/reach/masterNode-2":
 				refuse(true)
-			case "instantiate_end/join/masterNode-1":
+			case "heal_end/join/masterNode-1":
 				defer refuse(false)
 			}
 			return next(ctx)
 		}
 	})
-	opID, err := m.Instantiate(t.Context(), l.Created(), l.Request("instantiate_sandbox.json", clustertest.Sized("complex", 0)))
+	opID, err := m.Heal(t.Context(), id, wholeHeal)
 	l.Must(opID, err, m)
 	l.want(3, 1, 0)
 }
