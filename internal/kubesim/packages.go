@@ -253,7 +253,7 @@ func (c *call) sources(from string, warn bool) (answer int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" && !(c.w.offline && strings.Contains(string(text), imageSource)) {
+		if _, silent, _ := strings.Cut(string(text), ".invalid/"); silent == "" && (!c.w.offline || !strings.Contains(string(text), imageSource)) {
 			answer++
 		} else if warn {
 			_, _ = fmt.Fprintf(c.Stderr, "W: Failed to fetch the index of %s  Could not connect, proxy %s\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n",

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeadmconf"
 	"github.com/vnfkit/vnfkit/internal/kubesim/kubeapi"
@@ -103,11 +104,9 @@ func (c *call) listImages(args []string) error {
 		return errors.Join(err, fmt.Errorf("kubesim: images list %q is not simulated", args))
 	}
 	if config != "" {
-		f, err := c.readOwn(config)
-		if err != nil {
+		if version, repository, err = c.readImages(config); err != nil {
 			return err
 		}
-		version, repository = f.Cluster.KubernetesVersion, cmp.Or(f.Cluster.ImageRepository, registry)
 	}
 	for _, name := range imagesOf(repository, version) {
 		c.Printf("%s\n", name)
@@ -128,16 +127,28 @@ func (c *call) hasImages(m Machine, settings map[string]any, version string, ign
 	return nil
 }
 
-// readOwn reads the configuration of a cluster as the kubeadm of this machine does.
-func (c *call) readOwn(name string) (*kubeadmconf.File, error) {
-	f, err := kubeadmconf.ReadFile(c.Call, name)
+// readImages reads what chooses the images in the configuration of a cluster. Of settings that it does not know, "kubeadm config images list" only warns.
+func (c *call) readImages(name string) (version, repository string, err error) {
+	text, err := c.Read(name)
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
-	if f.Cluster == nil {
-		return nil, errors.New("kubesim: images list takes the configuration of the cluster")
+	f, err := kubeadmconf.Read(text)
+	if err == nil {
+		err = c.accepts(f)
 	}
-	return f, c.accepts(f)
+	if err != nil && !strings.Contains(err.Error(), "unknown field") {
+		return "", "", err
+	}
+	var config struct {
+		Kind              string `yaml:"kind"`
+		KubernetesVersion string `yaml:"kubernetesVersion"`
+		ImageRepository   string `yaml:"imageRepository"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil || config.Kind != "ClusterConfiguration" {
+		return "", "", errors.Join(err, errors.New("kubesim: images list takes the configuration of the cluster"))
+	}
+	return config.KubernetesVersion, cmp.Or(config.ImageRepository, registry), nil
 }
 
 // accepts fails for a configuration that the kubeadm of this machine refuses and that of another version does not.

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestMirror(t *testing.T) {
 	t.Parallel()
 	mirrors := client.Mirrors{{Registry: "registry.k8s.io", Server: "registry.example.com"}}
 	private := client.Connections{{Type: client.HTTPS, Server: "registry.example.com", CertificatePath: "ca.crt"}}
-	all := append(private, mirrors.Connections(private)...)
+	all := slices.Concat(private, mirrors.Connections(private))
 	ca := newCA(t, true)
 	registry := kubesim.Registry{Address: secure, CA: ca, Images: []string{"pause:3.10.2"}}
 	n := newNode(t, []kubesim.Registry{registry}, "containerd kubeadm")
