@@ -25,7 +25,7 @@
 // With external_lb_param another machine of the VNF is a load balancer, through which nodes and clients reach the API
 // (package loadbalancer).
 //
-// The driver works on all machines concurrently. Control-plane nodes join one after the other if they are healed, with a script
+// The driver works on all machines concurrently. Control-plane nodes join one after the other if they are healed or added, with a script
 // of the package, and before Kubernetes 1.31: etcd accepts one new member at a time, and later versions of kubeadm can be told
 // to wait long enough. Join tokens are created for each operation, pinned to the cluster's CA, and revoked after it.
 //
@@ -38,6 +38,7 @@
 //
 // The driver is a vnflcm.Maintainer: it renews the certificates of the control plane when it is asked to.
 //
-// A machine of the VNF can export its volumes to the nodes over NFS. Scaling the control plane is not supported: the driver
-// refuses such a request.
+// Control-plane nodes can be added and removed, to an odd number of them, if the API is at a virtual address or a load balancer.
+//
+// A machine of the VNF can export its volumes to the nodes over NFS.
 package kubeadm

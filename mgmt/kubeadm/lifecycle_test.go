@@ -30,7 +30,7 @@ func TestFloatingAddresses(t *testing.T) {
 	l.Refused(err)
 	id := l.Instantiated("instantiate_sandbox.json", names)
 	l.want(1, 1, 0)
-	if _, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"}); !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), "control-plane nodes cannot be scaled") {
+	if _, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"}); !errors.Is(err, vnflcm.ErrInvalidRequest) || !strings.Contains(err.Error(), "whose API is at an address of masterNode-0") {
 		t.Errorf("scaling the control plane: %v", err)
 	}
 	l.Must(l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "worker_instance"}))

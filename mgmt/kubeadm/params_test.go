@@ -375,22 +375,14 @@ func TestSpecificationRequests(t *testing.T) {
 	})
 }
 
-// TestControlPlaneIsNotScaledOrHealedAlone checks that the operation is refused with advice what to do instead.
-func TestControlPlaneIsNotScaledOrHealedAlone(t *testing.T) {
+// TestControlPlaneIsNotHealedAlone checks that the operation is refused with advice what to do instead.
+func TestControlPlaneIsNotHealedAlone(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, setup{sandbox: sandbox.Config{Takes: takes}, driver: kubeadm.Config{ConfirmWholeHeal: true}})
 	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
 	ran := len(l.host("masterNode-0").Commands())
 	controlPlaneNode := l.vnfcs(id, "masterNode-0")[0]
-	_, err := l.Scale(t.Context(), id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "master_instance"})
-	if diff := cmp.Diff([]string{`aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	_, err = l.ScaleToLevel(t.Context(), id, vnflcm.ScaleVnfToLevelRequest{ScaleInfo: []vnflcm.ScaleInfo{{AspectID: "worker_instance", ScaleLevel: 1}, {AspectID: "master_instance", ScaleLevel: 1}}})
-	if diff := cmp.Diff([]string{`scaleInfo[1].aspectId: "master_instance": control-plane nodes cannot be scaled: choose their number when instantiating`}, mgmttest.Faults(err)); diff != "" {
-		t.Errorf("%v\n%s", err, diff)
-	}
-	_, err = l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, controlPlaneNode}})
+	_, err := l.Heal(t.Context(), id, vnflcm.HealVnfRequest{VnfcInstanceID: []string{l.worker(id).ID, controlPlaneNode}})
 	if diff := cmp.Diff([]string{`vnfcInstanceId: "` + controlPlaneNode + `": has the address of the API, which no node could reach while it is replaced: heal the whole VNF, and let cluster_cp_name be a virtual address or a load balancer's`}, mgmttest.Faults(err)); diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -136,17 +136,19 @@ func TestScaleControlPlane(t *testing.T) {
 func (l *lab) scaledThrough(id string, perStep int, check func(int), numbers ...int) {
 	l.t.Helper()
 	var written []string
+	before := 0
 	for i, n := range numbers {
-		if i > 0 {
-			request := masters(vnflcm.ScaleOut, (n-numbers[i-1])/perStep)
-			if n < numbers[i-1] {
-				request = masters(vnflcm.ScaleIn, (numbers[i-1]-n)/perStep)
-				l.lead(fmt.Sprint("masterNode-", numbers[i-1]-1))
+		if before > 0 {
+			request := masters(vnflcm.ScaleOut, (n-before)/perStep)
+			if n < before {
+				request = masters(vnflcm.ScaleIn, (before-n)/perStep)
+				l.lead(fmt.Sprint("masterNode-", before-1))
 			}
 			m := l.Process(l.answering(id))
 			opID, err := m.Scale(l.t.Context(), id, request)
 			l.Must(opID, err, m)
 		}
+		before = n
 		l.wantControlPlane(id, n)
 		check(n)
 		written = append(written, fmt.Sprint("write-", i))
