@@ -56,9 +56,12 @@ func (d *Driver) checkLoss(ctx context.Context, op *vnflcm.Operation, p *paramet
 	switch {
 	case op.Heal == nil, op.Phase() == string(vnflcm.HealEnd):
 		return nil
-	case p.restores() && (!p.ConfirmLoss || p.fromSnapshot()):
+	case p.ConfirmLoss && p.fromSnapshot():
+		_, err := findSnapshot(ctx, op, p.Restore)
+		return err
+	case p.restores() && !p.ConfirmLoss:
 		losses, err := d.Losses(ctx, op)
-		if err != nil || p.ConfirmLoss {
+		if err != nil {
 			return err
 		}
 		return &vnflcm.ParamError{Path: "additionalParams.confirm_loss", Reason: "must be true: " + strings.Join(losses, "; ")}

@@ -227,6 +227,9 @@ func placeSnapshot(ctx context.Context, e *environment, n mgmt.Node) error {
 	restore.Members = []controlplane.RestoredMember{controlplane.MemberOn(n)}
 	e.op.Report(ctx, "writing the snapshot onto "+n.Label())
 	err := e.readSnapshot(ctx, func(data io.Reader, files []controlplane.File) error {
+		if err := controlplane.MakeDataDirectory(ctx, n); err != nil {
+			return err
+		}
 		if err := controlplane.WriteFiles(ctx, n, slices.Concat(controlplane.Authorities(files), controlplane.UserFiles(files))); err != nil {
 			return err
 		}

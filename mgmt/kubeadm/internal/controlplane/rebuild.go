@@ -25,6 +25,11 @@ func MemberOn(n mgmt.Node) RestoredMember {
 // peerPort is the port of etcd for other members.
 const peerPort = 2380
 
+// MakeDataDirectory makes the data directory of etcd on a new machine. Only root can read it.
+func MakeDataDirectory(ctx context.Context, n mgmt.Node) error {
+	return n.Root().Run(ctx, "mkdir", "-p", "-m", "0700", etcdData)
+}
+
 // authorities are the files from which kubeadm makes the other files of the PKI, in the folder pki.
 var authorities = []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key", "sa.key", "sa.pub"}
 
