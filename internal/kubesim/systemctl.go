@@ -137,13 +137,14 @@ func (c *call) startKubelet(m *machine) error {
 	return nil
 }
 
-// register makes the Node of a kubelet that starts, if the cluster has lost it with the data of etcd.
+// register makes the Node of a kubelet that starts, if the cluster has lost it with the data of etcd. A kubelet may not give its node the role of a
+// control-plane node.
 func (c *call) register(m *machine) error {
 	cl := c.w.state.Clusters[m.Cluster]
 	if cl == nil || m.Node == "" || !c.w.quorate(cl) || cl.Nodes[m.Node] != nil && cl.Nodes[m.Node].Machine == m.ID {
 		return nil
 	}
-	return cl.AddNode(&kubeapi.Node{Name: m.Node, Machine: m.ID, Address: m.Address, ControlPlane: c.Exists(manifests + "kube-apiserver.yaml")})
+	return cl.AddNode(&kubeapi.Node{Name: m.Node, Machine: m.ID, Address: m.Address})
 }
 
 // restartStaticPods: a kubelet of another minor version starts the static pods of its machine again. No driver may order that while those

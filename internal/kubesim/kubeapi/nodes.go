@@ -108,6 +108,9 @@ func (q *request) writeNode(old, o Object) (any, error) {
 		return nil, q.invalid()
 	}
 	n.Labels, n.Annotations = labelsOf(o), setOf(at(o, "metadata", "annotations"))
+	if _, marked := n.Labels[controlPlaneTaint]; marked {
+		n.ControlPlane = true
+	}
 	n.Unschedulable, _ = at(o, "spec", "unschedulable").(bool)
 	n.Taints, _ = at(o, "spec", "taints").([]any)
 	for _, t := range n.Taints {
