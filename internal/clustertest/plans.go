@@ -68,14 +68,16 @@ func (l *Lab) Start(m *vnflcm.Manager, id string, request any) (string, error) {
 		return m.Maintain(ctx, id, r)
 	case vnflcm.ChangeCurrentVnfPkgRequest:
 		return m.ChangeVnfPkg(ctx, id, r)
+	case vnflcm.RevertToVnfSnapshotRequest:
+		return m.RevertToSnapshot(ctx, id, r)
 	}
 	return "", errors.ErrUnsupported
 }
 
-// isHook reports whether a phase is a hook, a maintenance task or a part of a batch of the driver, not a phase of the sandbox.
+// isHook reports whether a phase is a hook, a maintenance task, a part of a batch or a revert of the driver, not a phase of the sandbox.
 func isHook(phase string) bool {
 	isBatch := strings.HasPrefix(phase, string(vnflcm.BeforeBatchPhase)) || strings.HasPrefix(phase, string(vnflcm.AfterBatchPhase))
-	return isBatch || strings.HasPrefix(phase, string(vnflcm.MaintenancePhase)+":") || strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
+	return isBatch || phase == string(vnflcm.RevertPhase) || strings.HasPrefix(phase, string(vnflcm.MaintenancePhase)+":") || strings.HasSuffix(phase, "_start") || strings.HasSuffix(phase, "_end")
 }
 
 // plannedSteps returns the steps of a plan. It leaves out a step with a condition unless the step has run. Two tasks with opposite

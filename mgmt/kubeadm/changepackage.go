@@ -21,13 +21,13 @@ var (
 // BeforeBatch implements vnflcm.PackageBatcher: nodes whose machines restart or end leave the routes of load balancers and are drained.
 // Control-plane nodes leave etcd too if their disks end.
 func (d *Driver) BeforeBatch(ctx context.Context, op *vnflcm.Operation) error {
-	return operations.Batch(ctx, op, vnflcm.BeforeBatchPhase, d.config.Parallel, d.shaped)
+	return operations.RunPhase(ctx, op, vnflcm.BeforeBatchPhase, d.config.Parallel, d.shaped)
 }
 
 // AfterBatch implements vnflcm.PackageBatcher: nodes join, and load balancers lead to them. It returns when they are Ready and every member of
 // etcd is healthy.
 func (d *Driver) AfterBatch(ctx context.Context, op *vnflcm.Operation) error {
-	return operations.Batch(ctx, op, vnflcm.AfterBatchPhase, d.config.Parallel, d.shaped)
+	return operations.RunPhase(ctx, op, vnflcm.AfterBatchPhase, d.config.Parallel, d.shaped)
 }
 
 // healthLimit bounds how long the cluster may take to answer CheckHealth.

@@ -82,7 +82,7 @@ func (d *Driver) Maintains(task vnflcm.MaintenanceTask) bool { return operations
 
 // Maintain implements vnflcm.Maintainer.
 func (d *Driver) Maintain(ctx context.Context, op *vnflcm.Operation) error {
-	return operations.Maintain(ctx, op, d.config.Parallel, d.shaped)
+	return operations.RunPhase(ctx, op, vnflcm.MaintenancePhase, d.config.Parallel, d.shaped)
 }
 
 var _ vnflcm.Configurer = (*Driver)(nil)

@@ -38,8 +38,11 @@ func isLabelKey(key string) bool {
 
 func isLabelValue(value string) bool { return value == "" || labelForm.MatchString(value) }
 
+// controlPlaneMark is the label of control-plane nodes, and the key of their default taint.
+const controlPlaneMark = "node-role.kubernetes.io/control-plane"
+
 // reservedLabels are set by kubeadm and the kubelet. The driver finds nodes by them.
-var reservedLabels = []string{"kubernetes.io/hostname", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
+var reservedLabels = []string{"kubernetes.io/hostname", controlPlaneMark, "node-role.kubernetes.io/master"}
 
 // marks checks the labels and taints of a group of nodes.
 func (c *checker) marks(path string, m nodeMarks) {
@@ -94,11 +97,18 @@ func (m nodeMarks) taints() *[]controlplane.Taint {
 // taintsAfterScript returns the taints to add to a node that the package's script has set up, because the script does not
 // register the node with them. Taints that the script sets remain.
 func (e *environment) taintsAfterScript(n mgmt.Node) (out []corev1.Taint) {
-	taints := e.marks(n).taints()
-	if e.p.ScriptPath == "" || taints == nil {
+	if e.p.ScriptPath == "" {
 		return nil
 	}
-	for _, t := range *taints {
+	return e.marks(n).apiTaints()
+}
+
+// apiTaints returns the taints in the form of the API.
+func (m nodeMarks) apiTaints() (out []corev1.Taint) {
+	if m.Taints == nil {
+		return nil
+	}
+	for _, t := range *m.taints() {
 		out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
 	}
 	return out

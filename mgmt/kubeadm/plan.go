@@ -10,7 +10,7 @@ import (
 
 var operations = plan.Operations[clusterShape, *environment]{Instantiate: instantiate, ScaleOut: scaleOut, ScaleIn: scaleIn, Heal: heal, Terminate: terminate, Operate: operate,
 	Maintenance:   map[vnflcm.MaintenanceTask]func(clusterShape) *operationPlan{vnflcm.RenewCertificates: renewCertificates, vnflcm.Upgrade: upgrade},
-	ChangePackage: changePackage}
+	ChangePackage: changePackage, Revert: revert}
 
 // instantiate creates a cluster of new machines.
 func instantiate(c clusterShape) *operationPlan {

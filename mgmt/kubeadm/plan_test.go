@@ -94,6 +94,7 @@ func shapes(t testing.TB) []shape {
 		{name: "heal-restore", cluster: three, before: stops("masterNode-0", "masterNode-2"), request: func(l *lab, id string) any {
 			return l.restoring(id, fromSurvivor, "masterNode-0", "masterNode-2")
 		}},
+		{name: "revert", setup: setup{snapshots: archives(t)}, cluster: three, request: reverts},
 		{name: "renew-certificates", cluster: three, request: renews},
 		{name: "renew-certificates-load-balancer", setup: behindLB, cluster: behind(t, "complex", 0), request: renews},
 		{name: "renew-certificates-one-control-plane-node", cluster: two, request: renews},

@@ -14,7 +14,7 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
-// restoreParam are the parameters of a heal after etcd has lost its quorum. They hold for one request.
+// restoreParam are the parameters of a heal after etcd has lost its quorum, and of a revert to a snapshot. They hold for one request.
 type restoreParam struct {
 	Restore     string   `json:"restore"`           // restoreSurvivor, restoreLatest, restoreNone, or the id of a snapshot
 	ConfirmLoss bool     `json:"confirm_loss"`      // the operator has seen what is lost
@@ -37,12 +37,18 @@ const (
 	checkAuthority = "authority" // nodes that stay have the CA of the snapshot
 )
 
-var restoreChecks = []string{checkQuorum, checkSurvivors, checkSpace, checkVersion, checkAuthority}
+var (
+	restoreChecks = []string{checkQuorum, checkSurvivors, checkSpace, checkVersion, checkAuthority}
+	revertChecks  = []string{checkSpace, checkVersion} // of a revert, which needs every control-plane node of the cluster of the snapshot
+)
 
-// restoreParamOf returns the parameters of a heal request. Those of the instantiation have no effect.
+// restoreParamOf returns the parameters of a heal request or a request to revert. Those of the instantiation have no effect.
 func restoreParamOf(op *vnflcm.Operation) (p restoreParam) {
-	if op.Heal != nil {
+	if op.Heal != nil || op.RevertToSnapshot != nil {
 		_, _ = op.RequestParams().Decode(&p) // faults are reported by read
+	}
+	if op.RevertToSnapshot != nil {
+		p.Restore = op.RevertToSnapshot.VnfSnapshotInfoID
 	}
 	return p
 }
@@ -54,7 +60,7 @@ const lookLimit = 20 * time.Second
 // replaced: in package hookrun each hook checks the request, also heal_end.
 func (d *Driver) checkLoss(ctx context.Context, op *vnflcm.Operation, p *parameters) error {
 	switch {
-	case op.Heal == nil, op.Phase() == string(vnflcm.HealEnd):
+	case op.Phase() == string(vnflcm.HealEnd):
 		return nil
 	case p.ConfirmLoss && p.fromSnapshot():
 		_, err := findSnapshot(ctx, op, p.Restore)
@@ -122,21 +128,22 @@ func (p restoreParam) fromSnapshot() bool { return p.restores() && p.Restore != 
 
 // checkRestore finds the faults of a request to restore etcd, without looking at machines.
 func (p *parameters) checkRestore(op *vnflcm.Operation) error {
-	if op.Heal == nil {
-		return nil
-	}
 	var faults []error
 	fault := func(path, value, reason string) {
 		faults = append(faults, &vnflcm.ParamError{Path: path, Value: value, Reason: reason})
 	}
+	checks := restoreChecks
+	if op.RevertToSnapshot != nil {
+		checks = revertChecks
+	}
 	for _, name := range p.PassOver {
-		if !slices.Contains(restoreChecks, name) {
-			fault("additionalParams.restore_pass_over", name, "is no check of a restore: there are "+strings.Join(restoreChecks, ", "))
+		if !slices.Contains(checks, name) {
+			fault("additionalParams.restore_pass_over", name, "is no check of this request that can be passed over: there are "+strings.Join(checks, ", "))
 		}
 	}
 	_, hasStart := op.Flavour.Hooks[string(vnflcm.HealStart)]
 	switch {
-	case !p.restores():
+	case op.Heal == nil, !p.restores():
 	case !hasStart:
 		fault("additionalParams.restore", p.Restore, "needs the hook heal_start in the VNFD, in which the data are chosen")
 	case p.fromSnapshot() && p.Cluster.ScriptPath != "" && p.isWholeControlPlane(op):
@@ -166,21 +173,7 @@ func restore(c clusterShape) *operationPlan {
 	p.Once(forget, p.Once(chooseSource))
 
 	p.Begin(vnflcm.HealEnd)
-	survivors := plan.Staying(p.ControlPlane)
-	last := p.Once(readSource)
-	if c.FromSnapshot {
-		last = p.Each(survivors, uploadSnapshot, last)
-	} else {
-		last = p.Each(survivors, copySnapshot, p.Once(saveSnapshot, last))
-	}
-	for _, t := range []task{unpackSnapshot, stopControlPlane, replaceData, startRestoredEtcd} {
-		last = p.Each(survivors, t, last)
-	}
-	last = p.Once(awaitRestoredEtcd, last)
-	for _, t := range []task{startRestoredAPI, startRestoredControllers} {
-		last = p.Each(survivors, t, last)
-	}
-	last = p.Each(plan.Staying(p.nodes()), restartKubelet, last)
+	last := p.Each(plan.Staying(p.nodes()), restartKubelet, p.restoreMembers())
 	cleaned := p.Once(deleteLostNodes, p.Once(restartNetwork, last))
 	changed := p.changeRegistries(cleaned)
 	p.healBalancers(p.Once(checkEndpoint, changed))
@@ -188,6 +181,25 @@ func restore(c clusterShape) *operationPlan {
 	p.healStorage(changed)
 	p.Once(forgetSource, p.Once(compareUsers, p.All()))
 	return &p.operationPlan
+}
+
+// restoreMembers restores etcd on the control-plane nodes that stay, and starts their control planes with the restored data.
+func (p *planner) restoreMembers(after ...tasks) tasks {
+	staying := plan.Staying(p.ControlPlane)
+	last := p.Once(readSource, after...)
+	if p.FromSnapshot {
+		last = p.Each(staying, uploadSnapshot, last)
+	} else {
+		last = p.Each(staying, copySnapshot, p.Once(saveSnapshot, last))
+	}
+	for _, t := range []task{unpackSnapshot, stopControlPlane, replaceData, startRestoredEtcd} {
+		last = p.Each(staying, t, last)
+	}
+	last = p.Once(awaitRestoredEtcd, last)
+	for _, t := range []task{startRestoredAPI, startRestoredControllers} {
+		last = p.Each(staying, t, last)
+	}
+	return last
 }
 
 // rebuild makes every control-plane node again, with the data of a snapshot on the first one. Workers that are not replaced stay.

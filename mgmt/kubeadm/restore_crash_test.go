@@ -42,6 +42,13 @@ var restoreScenarios = []scenario{
 		}
 		return m.Heal(ctx, id, l.restoring(id, fromLatest, "masterNode-0", "masterNode-1"))
 	}, flavour: "complex", only: restoreSteps, variant: true, saves: true, restores: true},
+	{name: "revert", running: true, begin: func(ctx context.Context, m *vnflcm.Manager, _ *lab, id string) (string, error) {
+		list, err := m.Snapshots(ctx, vnflcm.SnapshotQuery{InstanceID: id})
+		if err != nil {
+			return "", err
+		}
+		return m.RevertToSnapshot(ctx, id, backTo(list.Items[0].VnfSnapshot))
+	}, flavour: "complex", only: append([]string{"labels"}, restoreSteps...), saves: true, restores: true},
 }
 
 // TestCrashRestore is TestCrash for restores of etcd.

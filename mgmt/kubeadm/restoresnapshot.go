@@ -28,6 +28,9 @@ func findSnapshot(ctx context.Context, op *vnflcm.Operation, restore string) (*v
 		reason = "needs a snapshot of the VNF instance, and the VNFM has none that can be read"
 	}
 	fault := &vnflcm.ParamError{Path: "additionalParams.restore", Value: restore, Reason: reason}
+	if op.RevertToSnapshot != nil {
+		fault.Path, fault.Reason = "vnfSnapshotInfoId", "must be a snapshot of this VNF instance that can be read"
+	}
 	for i := range list {
 		if restore != restoreLatest && restore != list[i].ID {
 			continue
@@ -124,6 +127,9 @@ func (e *environment) choosePresent(ctx context.Context, staying []mgmt.Node, ou
 			return false, err
 		}
 		stopped := false
+		if fault != nil && e.op.RevertToSnapshot != nil {
+			return false, fmt.Errorf("kubeadm: %s does not answer, and could go on with other data: heal its VNFC first; if etcd has no quorum, heal it with restore %s instead of this request: %w", n.Label(), out.Snapshot, fault)
+		}
 		if fault == nil {
 			out.Members = append(out.Members, controlplane.MemberOn(n))
 			stopped, fault = controlplane.IsStopped(ctx, n)

@@ -17,7 +17,7 @@ import (
 // restoreState is the state key of the last restore.
 const restoreState = "restore"
 
-// restoreRecord is the value of restoreState: what heal_start decides for heal_end.
+// restoreRecord is the value of restoreState: what chooseSource decides for later tasks.
 type restoreRecord struct {
 	Operation string                        `json:"operation"`
 	Source    string                        `json:"source,omitempty"`   // id of the VNFC whose data are restored; "": those of Snapshot
@@ -112,9 +112,9 @@ func (e *environment) chooseSurvivor(ctx context.Context, out *restoreRecord) (l
 	return lossOf(ctx, latest), err
 }
 
-// refuseQuorum returns an error if etcd has a quorum. After a restore that was given up, only the members that it has restored have one.
+// refuseQuorum returns an error if etcd has a quorum, unless the request is to revert to a snapshot. After a restore that was given up, only the members that it has restored have one.
 func (e *environment) refuseQuorum(ctx context.Context, survivors []survivor, again bool) error {
-	if again || !slices.ContainsFunc(survivors, func(s survivor) bool { return s.err == nil && s.member.Leader != 0 }) {
+	if again || e.op.RevertToSnapshot != nil || !slices.ContainsFunc(survivors, func(s survivor) bool { return s.err == nil && s.member.Leader != 0 }) {
 		return nil
 	}
 	return e.refuseRestore(ctx, checkQuorum, errors.New("etcd has a quorum, so that a heal without restore keeps all data"))
@@ -158,7 +158,7 @@ func (d *Driver) Losses(ctx context.Context, op *vnflcm.Operation) ([]string, er
 		return e.localLosses(ctx), context.Cause(ctx)
 	}
 	p := restoreParamOf(op)
-	if op.Heal == nil || !p.restores() {
+	if !p.restores() {
 		return nil, nil
 	}
 	controlPlane, _, err := d.clusterMachines(ctx, op)
@@ -198,7 +198,7 @@ func lossOf(ctx context.Context, s *survivor) string {
 		s.node.Name, s.member.Revision, age)
 }
 
-// runReadSource reads the choice of heal_start.
+// runReadSource reads the choice of chooseSource.
 func runReadSource(ctx context.Context, e *environment, _ mgmt.Node) error {
 	var r restoreRecord
 	err := e.op.State().Get(ctx, restoreState, &r)

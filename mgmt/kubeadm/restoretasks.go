@@ -17,7 +17,7 @@ const ifMember = "the node answers"
 
 var (
 	chooseSource = task{Name: "restore-source", Why: "the data that are restored are chosen before a machine is changed", Do: runChooseSource}
-	readSource   = repeated("restore-choice", "heal_start has chosen the data", runReadSource)
+	readSource   = repeated("restore-choice", "the tasks read which data were chosen", runReadSource)
 
 	saveSnapshot = step("restore-snapshot", "the node with the latest data has a snapshot of them", installLimit, runSaveSnapshot)
 	copySnapshot = restoreStep("restore-copy", "each member is restored from the same snapshot", "another node has the snapshot", func(ctx context.Context, e *environment, n mgmt.Node) error {

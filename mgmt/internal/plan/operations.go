@@ -18,6 +18,9 @@ type Operations[Shape any, E Environment] struct {
 	// ChangePackage returns the plan of one batch of a change of the package, with the phases BeforeBatchPhase and AfterBatchPhase. nil: the
 	// driver is no vnflcm.PackageBatcher.
 	ChangePackage func(Shape) *Plan[E]
+
+	// Revert returns the plan of a REVERT_TO_SNAPSHOT, with the phase RevertPhase. nil: the driver is no vnflcm.SnapshotReverter.
+	Revert func(Shape) *Plan[E]
 }
 
 // Plan returns the plan of an operation.
@@ -27,6 +30,8 @@ func (o Operations[Shape, E]) Plan(op *vnflcm.Operation, c Shape) *Plan[E] {
 		return o.Maintenance[op.Maintain.Task](c)
 	case op.ChangeVnfPkg != nil:
 		return o.ChangePackage(c)
+	case op.RevertToSnapshot != nil:
+		return o.Revert(c)
 	case op.Terminate != nil:
 		return o.Terminate(c)
 	case op.Operate != nil && o.Operate == nil:
@@ -63,16 +68,8 @@ func (o Operations[Shape, E]) Maintains(task vnflcm.MaintenanceTask) bool {
 	return o.Maintenance[task] != nil
 }
 
-// Maintain runs the tasks of a maintenance, as Hooks does for hooks.
-func (o Operations[Shape, E]) Maintain(ctx context.Context, op *vnflcm.Operation, parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) error {
-	if err := op.Check(); err != nil {
-		return err
-	}
-	return o.function(vnflcm.MaintenancePhase, parallel, open)(ctx, op)
-}
-
-// Batch runs the tasks of a phase of a batch, as Hooks does for hooks.
-func (o Operations[Shape, E]) Batch(ctx context.Context, op *vnflcm.Operation, phase vnflcm.Hook, parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) error {
+// RunPhase runs the tasks of a phase that is no hook, as Hooks does for hooks.
+func (o Operations[Shape, E]) RunPhase(ctx context.Context, op *vnflcm.Operation, phase vnflcm.Hook, parallel int, open func(context.Context, *vnflcm.Operation) (E, Shape, error)) error {
 	if err := op.Check(); err != nil {
 		return err
 	}

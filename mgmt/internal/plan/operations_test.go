@@ -19,13 +19,14 @@ func TestOperations(t *testing.T) {
 		}
 	}
 	o := plan.Operations[string, *journal]{Instantiate: named("instantiate"), ScaleOut: named("scale-out"), ScaleIn: named("scale-in"),
-		Heal: named("heal"), Terminate: named("terminate"), Operate: named("operate")}
+		Heal: named("heal"), Terminate: named("terminate"), Operate: named("operate"), Revert: named("revert")}
 	for want, data := range map[vnflcm.Hook]vnflcm.OperationData{
 		"instantiate of a": {Instantiate: &vnflcm.InstantiateVnfRequest{}},
 		"scale-out of a":   {Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut}},
 		"scale-in of a":    {Scale: &vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleIn}, RollingBack: true},
 		"heal of a":        {Heal: &vnflcm.HealVnfRequest{}},
 		"operate of a":     {Operate: &vnflcm.OperateVnfRequest{}},
+		"revert of a":      {RevertToSnapshot: &vnflcm.RevertToVnfSnapshotRequest{}},
 		"terminate of a":   {Terminate: &vnflcm.TerminateVnfRequest{}, RollingBack: true},
 	} {
 		if got := o.Plan(&vnflcm.Operation{OperationData: data}, "a").Phases[0].Hook; got != want {
