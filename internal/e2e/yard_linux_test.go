@@ -299,7 +299,12 @@ func (y *yard) wantReadyNodes(id string, masters, workers int) {
 // wantMembers checks that the voters of etcd are the control-plane nodes, as etcd itself tells them.
 func (y *yard) wantMembers(id string) {
 	y.t.Helper()
-	pods := strings.Fields(y.kubectl(id, "get", "pods", "-n", "kube-system", "-l", "component=etcd", "--field-selector=status.phase=Running", "-o", "name"))
+	// The cluster can still have the pods of nodes that have left.
+	first := y.machines.Host(y.vnfcs(id, masterVDU)[0].ComputeResource.ResourceID).Address.String()
+	pods := strings.Fields(y.kubectl(id, "get", "pods", "-n", "kube-system", "-l", "component=etcd", "-o", `jsonpath={.items[?(@.status.hostIP=="`+first+`")].metadata.name}`))
+	if len(pods) == 0 {
+		y.t.Fatalf("no pod of etcd runs on %s", first)
+	}
 	const pki = "/etc/kubernetes/pki/etcd/"
 	text := y.kubectl(id, "exec", "-n", "kube-system", pods[0], "--", "etcdctl", "--cacert="+pki+"ca.crt", "--cert="+pki+"server.crt", "--key="+pki+"server.key",
 		"member", "list", "-w", "json")
