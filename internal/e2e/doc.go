@@ -22,7 +22,8 @@
 //	      machines with Debian 13. Where the packages of OpenStack are installed, three control-plane nodes run at the
 //	      addresses of OpenStack's servers.
 //	kubeadm-restore
-//	      control-plane nodes are lost for good, and etcd is restored on the same machines, under load.
+//	      control-plane nodes are lost for good, and etcd is restored on the same machines, under load. A cluster whose
+//	      machines have no route to public servers lives from a registry of mgmt/registry and from mirrors of packages.
 //	helm
 //	      helmclient and infra/kubernetes on etcd, kube-apiserver, kube-controller-manager and scheduler; kwok
 //	      simulates the nodes (package controlplane). Helm 3 and 4 run in the test process, and their programs on

@@ -64,6 +64,8 @@ type scene struct {
 	intercept vnflcm.Interceptor
 	// maintenance is when certificates are renewed without an order. Default: never.
 	maintenance vnflcm.MaintenanceWindow
+	// snapshots keeps snapshots. Default: none are kept.
+	snapshots vnflcm.Snapshots
 	// patience is the longest time of one operation. Default: the constant patience.
 	patience time.Duration
 	// output returns the writer for the output of kubespray's playbooks. Default: the output is discarded.
@@ -172,6 +174,7 @@ func (s *scene) start(store store.Store) *process {
 	p := &process{}
 	p.pool = sshexec.NewPool(sshexec.Options{Dial: p.dial})
 	m, err := vnflcm.New(s.t.Context(), managerConfig(store, s.infra, p.pool, func(c *vnflcm.Config) {
+		c.Snapshots = s.snapshots
 		if s.patience > 0 {
 			c.Mgmt[kubesprayDriver] = kubesprayIn(p.pool, s.patience, s.output)
 		}

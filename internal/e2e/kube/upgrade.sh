@@ -3,6 +3,7 @@
 # It prints the directory DIR/upgrade.
 #
 #   DIR/upgrade/containerd   /var/lib/containerd with the images of all versions, and the etcd that has to come before 3.7
+#   DIR/upgrade/etcd.tar     the image of that etcd
 #   DIR/upgrade/VERSION      the directory of build.sh for the version
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)

@@ -20,3 +20,6 @@ func (u Upgrades) Parts(version string) Parts { return Parts{filepath.Join(u.dir
 
 // Images returns containerd's data directory with the images of all versions, for vmhost.Spec.Data.
 func (u Upgrades) Images() string { return filepath.Join(u.dir, "containerd") }
+
+// Etcd returns the file of the image of etcd that has to come before 3.7, as Parts.Image does.
+func (u Upgrades) Etcd() string { return filepath.Join(u.dir, "etcd.tar") }
