@@ -90,8 +90,8 @@ func (c *call) listSnapshots() error {
 }
 
 // ownSnapshot returns a snapshot that the sender may use.
-func (c *call) ownSnapshot(id string) (*vnflcm.VnfSnapshotInfo, error) {
-	info, err := c.manager.Snapshot(c.r.Context(), id)
+func (c *call) ownSnapshot(ctx context.Context, id string) (*vnflcm.VnfSnapshotInfo, error) {
+	info, err := c.manager.Snapshot(ctx, id)
 	if err == nil && !c.sees(info.Tenant) {
 		return nil, notFound("VNF snapshot", id)
 	}
@@ -100,7 +100,7 @@ func (c *call) ownSnapshot(id string) (*vnflcm.VnfSnapshotInfo, error) {
 
 // readSnapshot answers SOL003 v3.3.1 5.4.24.3.2.
 func (c *call) readSnapshot() error {
-	info, err := c.ownSnapshot(c.r.PathValue("id"))
+	info, err := c.ownSnapshot(c.r.Context(), c.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *call) readSnapshot() error {
 
 // deleteSnapshot answers SOL003 v3.3.1 5.4.24.3.5.
 func (c *call) deleteSnapshot() error {
-	info, err := c.ownSnapshot(c.r.PathValue("id"))
+	info, err := c.ownSnapshot(c.r.Context(), c.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *call) deleteSnapshot() error {
 func (c *call) createSnapshot() error {
 	return begin(func(m Manager, ctx context.Context, id string, req vnflcm.CreateVnfSnapshotRequest) (string, error) {
 		if c.who.Tenant != "" && req.VnfSnapshotInfoID != "" {
-			if _, err := c.ownSnapshot(req.VnfSnapshotInfoID); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
+			if _, err := c.ownSnapshot(ctx, req.VnfSnapshotInfoID); err != nil && !errors.Is(err, vnflcm.ErrNotFound) {
 				return "", err
 			} else if err != nil {
 				return "", &vnflcm.ParamError{Path: "vnfSnapshotInfoId", Value: req.VnfSnapshotInfoID, Reason: "no such VNF snapshot"}
