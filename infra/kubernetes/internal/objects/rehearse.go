@@ -27,20 +27,26 @@ type Finding struct {
 // webhook among the objects that does not answer, and a kind that a definition among the objects defines. Nor is a
 // webhook that does not support dry runs. An owner has its label on the objects; an object of another owner is a finding.
 func (c *Client) Rehearse(ctx context.Context, objs []*Object, owner Owner) ([]Finding, error) {
-	answers := make([]error, len(objs))
 	made, own := kindsMadeBy(objs), webhooksIn(objs)
-	err := each(ctx, objs, func(ctx context.Context, i int, o *Object) error {
-		err := c.rehearseOne(ctx, o, owner)
+	return findings(ctx, objs, func(ctx context.Context, o *Object) (answer, err error) {
+		err = c.rehearseOne(ctx, o, owner)
 		if _, defined := made[o.GroupVersionKind()]; defined && (errors.Is(err, kubeaccess.ErrNoKind) || apierrors.IsNotFound(err)) {
-			return nil
+			return nil, nil
 		}
 		if refuses(err, own) {
-			answers[i] = err
-			return nil
+			return err, nil
 		}
-		return unanswered(err)
+		return nil, unanswered(err)
 	})
-	var out []Finding
+}
+
+// findings asks about each object, and returns the answers that are reasons.
+func findings(ctx context.Context, objs []*Object, ask func(context.Context, *Object) (answer, err error)) (out []Finding, err error) {
+	answers := make([]error, len(objs))
+	err = each(ctx, objs, func(ctx context.Context, i int, o *Object) (err error) {
+		answers[i], err = ask(ctx, o)
+		return err
+	})
 	for i, answer := range answers {
 		if answer != nil {
 			out = append(out, Finding{RefOf(objs[i]), answer})
@@ -52,49 +58,31 @@ func (c *Client) Rehearse(ctx context.Context, objs []*Object, owner Owner) ([]F
 // RehearseApply asks the API server by dry runs whether Apply can apply objects. Objects whose kind or namespace a definition or a Namespace
 // among the objects makes are not asked for unless they exist.
 func (c *Client) RehearseApply(ctx context.Context, objs []*Object, owner Owner) ([]Finding, error) {
-	answers := make([]error, len(objs))
-	err := each(ctx, objs, func(ctx context.Context, i int, o *Object) error {
+	return findings(ctx, objs, func(ctx context.Context, o *Object) (answer, err error) {
 		there, err := c.ours(ctx, RefOf(o), owner)
 		if err == nil && there != nil {
 			err = c.rehearseChange(ctx, mine(o, owner))
 		}
 		if errors.Is(err, ErrForeign) || refuses(err, nil) || isInvalid(err) {
-			answers[i] = err
-			return nil
+			return err, nil
 		}
-		return unanswered(err)
+		return nil, unanswered(err)
 	})
-	var out []Finding
-	for i, answer := range answers {
-		if answer != nil {
-			out = append(out, Finding{RefOf(objs[i]), answer})
-		}
-	}
-	return out, err
 }
 
 // RehearseFixed asks the API server by dry runs whether objects that exist would change fields that cannot be changed. Other answers, and objects
 // that do not exist, are no findings. A Reason names the fields and quotes no values.
 func (c *Client) RehearseFixed(ctx context.Context, objs []*Object) ([]Finding, error) {
-	answers := make([]error, len(objs))
-	err := each(ctx, objs, func(ctx context.Context, i int, o *Object) error {
+	return findings(ctx, objs, func(ctx context.Context, o *Object) (answer, err error) {
 		there, err := c.Get(ctx, RefOf(o))
 		if err == nil && there != nil && there.GetDeletionTimestamp() == nil {
 			err = c.rehearseChange(ctx, given(o))
 		}
 		if errors.Is(err, kubeaccess.ErrNoKind) {
-			return nil // a definition that is applied before makes it
+			return nil, nil // a definition that is applied before makes it
 		}
-		answers[i] = fixedFields(err)
-		return unanswered(err)
+		return fixedFields(err), unanswered(err)
 	})
-	var out []Finding
-	for i, answer := range answers {
-		if answer != nil {
-			out = append(out, Finding{RefOf(objs[i]), answer})
-		}
-	}
-	return out, err
 }
 
 // fixedFields returns an error with the fields of an object that cannot be changed, nil if the answer is another one.
