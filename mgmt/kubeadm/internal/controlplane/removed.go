@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/sshexec"
 )
@@ -265,5 +266,5 @@ func (c Configuration) Validate(ctx context.Context, n mgmt.Node) error {
 // Images returns the images that the kubeadm of a node deploys with a configuration, and the pause image.
 func (c Configuration) Images(ctx context.Context, n mgmt.Node) ([]string, error) {
 	out, err := n.Root().Output(ctx, sshexec.Command{Argv: withConfig("config", "images", "list"), Stdin: strings.NewReader(string(c))})
-	return strings.Fields(string(out)), err
+	return strings.Fields(string(out)), jointoken.Masked(err)
 }

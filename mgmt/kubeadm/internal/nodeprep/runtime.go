@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/vnfkit/vnfkit/mgmt"
+	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/jointoken"
 	"github.com/vnfkit/vnfkit/mgmt/kubeadm/internal/kubeversion"
 	"github.com/vnfkit/vnfkit/mgmt/linux"
 	"github.com/vnfkit/vnfkit/sshexec"
@@ -106,7 +107,8 @@ func (s Settings) images(ctx context.Context, n mgmt.Node) ([]byte, error) {
 	if s.Repository != "" {
 		argv = append(argv, "--image-repository", s.Repository)
 	}
-	return n.Root().Output(ctx, sshexec.Command{Argv: argv})
+	out, err := n.Root().Output(ctx, sshexec.Command{Argv: argv})
+	return out, jointoken.Masked(err)
 }
 
 // RuntimeConfig returns containerd's configuration for a machine, from what "containerd --version" and "kubeadm config
