@@ -44,7 +44,7 @@ func (m Mirrors) Connections(private Connections) Connections {
 	return out
 }
 
-// index returns the position of the connection to a server, -1 if there is none.
+// index returns the position of the connection to a server, -1 if no connection names the server.
 func (c Connections) index(server string) int {
 	return slices.IndexFunc(c, func(known Connection) bool { return strings.EqualFold(known.Server, server) })
 }
