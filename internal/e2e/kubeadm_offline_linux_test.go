@@ -42,11 +42,11 @@ func newOfflineYard(t *testing.T) *offlineYard {
 	return o
 }
 
-// cutOff are files of machines that reach only private addresses. The sources of packages in their image are public.
+// cutOff are files of machines that reach only private addresses. Routes to "unreachable" would have no interface, at which kubeadm ends. The sources of packages in their image are public.
 var cutOff = map[string]string{
 	sources: "deb http://deb.debian.org/debian bookworm main\n",
 	"/etc/systemd/system/cut-off.service": "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'ip route add 10.0.0.0/8 via " +
-		"$(ip -4 route show default | cut -d\" \" -f3) && ip route add unreachable 0.0.0.0/1 && ip route add unreachable 128.0.0.0/1'\n",
+		"$(ip -4 route show default | cut -d\" \" -f3) && ip route del default'\n",
 	"/etc/systemd/system/multi-user.target.d/cut-off.conf": "[Unit]\nRequires=cut-off.service\nAfter=cut-off.service\n",
 }
 
