@@ -108,9 +108,11 @@ func (g *Grant) decisions() map[GrantDecision]string {
 			}
 		}
 	}
-	for name, value := range map[string]string{"computeReservationId": g.ComputeReservationID, "networkReservationId": g.NetworkReservationID, "storageReservationId": g.StorageReservationID} {
-		if value != "" {
-			out[GrantedReservation] = name
+	for _, id := range []struct{ name, value string }{
+		{"storageReservationId", g.StorageReservationID}, {"networkReservationId", g.NetworkReservationID}, {"computeReservationId", g.ComputeReservationID},
+	} {
+		if id.value != "" {
+			out[GrantedReservation] = id.name
 		}
 	}
 	if a := g.VimAssets; a != nil && len(a.ComputeResourceFlavours) > 0 {

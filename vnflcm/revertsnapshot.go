@@ -23,9 +23,9 @@ func (r *RevertToVnfSnapshotRequest) check() error {
 	if r.VnfSnapshotInfoID == "" {
 		faults = append(faults, &ParamError{Path: "vnfSnapshotInfoId", Reason: "is required: a snapshot of GET /vnf_snapshots (Manager.Snapshots)"})
 	}
-	for path, value := range map[string]string{"vnfcInstanceId": r.VnfcInstanceID, "vnfcSnapshotInfoId": r.VnfcSnapshotInfoID} {
-		if value != "" {
-			faults = append(faults, &ParamError{Path: path, Value: value, Reason: "is not supported: VNFCs have no snapshots, the whole VNF is brought back"})
+	for _, of := range []struct{ path, value string }{{"vnfcInstanceId", r.VnfcInstanceID}, {"vnfcSnapshotInfoId", r.VnfcSnapshotInfoID}} {
+		if of.value != "" {
+			faults = append(faults, &ParamError{Path: of.path, Value: of.value, Reason: "is not supported: VNFCs have no snapshots, the whole VNF is brought back"})
 		}
 	}
 	return errors.Join(faults...)

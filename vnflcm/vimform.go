@@ -81,12 +81,15 @@ type vimSections map[string]map[string]any
 
 func (v VimConnectionInfo) sections() (vimSections, error) {
 	out := vimSections{}
-	for name, params := range map[string]Params{"interfaceInfo": v.InterfaceInfo, "accessInfo": v.AccessInfo, "extra": v.Extra} {
+	for _, section := range []struct {
+		name   string
+		params Params
+	}{{"interfaceInfo", v.InterfaceInfo}, {"accessInfo", v.AccessInfo}, {"extra", v.Extra}} {
 		attributes := map[string]any{}
-		if err := decodeUseNumber(params.Reveal(), &attributes); err != nil {
-			return nil, fmt.Errorf("vimConnectionInfo: %s: %w", name, err)
+		if err := decodeUseNumber(section.params.Reveal(), &attributes); err != nil {
+			return nil, fmt.Errorf("vimConnectionInfo: %s: %w", section.name, err)
 		}
-		out[name] = attributes
+		out[section.name] = attributes
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package kubeaccess
 
 import (
+	"slices"
 	"strings"
 
 	api "k8s.io/client-go/tools/clientcmd/api/v1"
@@ -79,6 +80,7 @@ func (id *identity) fromUser(u *api.AuthInfo) (refused []string) {
 			refused = append(refused, name)
 		}
 	}
+	slices.Sort(refused)
 	id.Token, id.Username, id.Password = u.Token, u.Username, u.Password
 	id.Certificate, id.Key = string(u.ClientCertificateData), string(u.ClientKeyData)
 	return refused

@@ -99,14 +99,17 @@ func (f *faults) checkNode(path string, n Node) {
 	if n.Port < 0 || n.Port > 65535 {
 		f.add(path+".port", fmt.Sprint(n.Port), "must be between 1 and 65535")
 	}
-	for name, value := range map[string]string{".user": n.User, ".key_file": n.KeyFile} {
-		if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) || strings.Contains(value, `"`) {
-			f.add(path+name, value, `must not have control characters or ": they cannot be given to ssh`)
+	for _, field := range []struct{ name, value string }{{".user", n.User}, {".key_file", n.KeyFile}} {
+		if !utf8.ValidString(field.value) || strings.ContainsFunc(field.value, unicode.IsControl) || strings.Contains(field.value, `"`) {
+			f.add(path+field.name, field.value, `must not have control characters or ": they cannot be given to ssh`)
 		}
 	}
-	for name, value := range map[string]vnflcm.Secret{".password": n.Password, ".become_password": n.BecomePassword} {
-		if text := value.Reveal(); !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-			f.add(path+name, "", "must be UTF-8 text without control characters: Ansible types passwords at a terminal, which acts on those")
+	for _, field := range []struct {
+		name  string
+		value vnflcm.Secret
+	}{{".password", n.Password}, {".become_password", n.BecomePassword}} {
+		if text := field.value.Reveal(); !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+			f.add(path+field.name, "", "must be UTF-8 text without control characters: Ansible types passwords at a terminal, which acts on those")
 		}
 	}
 	if n.EtcdMember != "" && !memberPattern.MatchString(n.EtcdMember) {
