@@ -199,18 +199,20 @@ func TestControlPlaneNodeBootsLate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	id := l.Instantiated("instantiate_sandbox.json", clustertest.Sized("complex", 0))
-	refuse := func(refuse bool) {
-		if h := l.World.Host("masterNode-2"); h != nil {
-			h.Refuse(refuse)
-		}
+	node := func(i int) string { // the driver initialises the node that is replaced first
+		nodes := slices.DeleteFunc(l.VNFCs(id), func(v vnflcm.VnfcResourceInfo) bool { return v.VduID != "masterNode" })
+		return nodes[i].ID
 	}
+	late := make(chan *sshtest.Host, 1)
 	m := l.Process(func(c *vnflcm.Config) {
 		c.Intercept = func(ctx context.Context, s vnflcm.StepInfo, next func(context.Context) error) error {
-			switch l.stepName(s) {
-			case "heal_end/reach/masterNode-2":
-				refuse(true)
-			case "heal_end/join/masterNode-1":
-				defer refuse(false)
+			switch at := s.Phase + "/" + s.Name; {
+			case at == "heal_end/reach" && s.On == node(2):
+				h := l.World.Host(s.Host)
+				h.Refuse(true)
+				late <- h
+			case at == "heal_end/join" && s.On == node(1):
+				defer func() { (<-late).Refuse(false) }()
 			}
 			return next(ctx)
 		}
