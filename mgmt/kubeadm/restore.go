@@ -173,9 +173,7 @@ func restore(c clusterShape) *operationPlan {
 	p.Once(forget, p.Once(chooseSource))
 
 	p.Begin(vnflcm.HealEnd)
-	last := p.Each(plan.Staying(p.nodes()), restartKubelet, p.restoreMembers())
-	cleaned := p.Once(deleteLostNodes, p.Once(restartNetwork, last))
-	changed := p.changeRegistries(cleaned)
+	changed := p.changeRegistries(p.registerNodes(p.Once(deleteLostNodes, p.restoreMembers())))
 	p.healBalancers(p.Once(checkEndpoint, changed))
 	p.healNodes(p.Once(readCluster, p.All()))
 	p.healStorage(changed)
@@ -202,6 +200,13 @@ func (p *planner) restoreMembers(after ...tasks) tasks {
 	return last
 }
 
+// registerNodes makes the machines that stay nodes of the restored cluster, after deleteLostNodes: a kubelet whose Node object is deleted after its
+// restart would not register again.
+func (p *planner) registerNodes(cleaned tasks) tasks {
+	staying := plan.Staying(p.nodes())
+	return p.Each(staying, restoreMarks, p.Once(restartNetwork, p.Each(staying, restartKubelet, cleaned)))
+}
+
 // rebuild makes every control-plane node again, with the data of a snapshot on the first one. Workers that are not replaced stay.
 func rebuild(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
@@ -217,12 +222,12 @@ func rebuild(c clusterShape) *operationPlan {
 	}
 	p.updateHosts(ready)
 	routed := append(p.balancers(plan.Replaced(p.Balancers), ready), p.Each(plan.Staying(p.Balancers), routeFirst, ready)...)
-	made, staying := plan.Replaced(p.nodes()), plan.Staying(p.nodes())
+	made := plan.Replaced(p.nodes())
 	prepared := p.prepare(made, ready)
 	up := p.Once(deleteLostNodes, p.initialise(made[0], prepared[0], routed))
 	joined := slices.Concat(up, p.joinRest(made, prepared, up))
-	if len(staying) > 0 {
-		joined = append(joined, p.Once(restartNetwork, p.Each(staying, restartKubelet, up))...)
+	if len(plan.Staying(p.nodes())) > 0 {
+		joined = append(joined, p.registerNodes(up)...)
 	}
 	ended := p.finish(made, joined, routed)
 	p.Each(plan.Replaced(p.Balancers), restoreParts, ended)

@@ -21,14 +21,11 @@ func (d *Driver) RevertToSnapshot(ctx context.Context, op *vnflcm.Operation) err
 	return operations.RunPhase(ctx, op, vnflcm.RevertPhase, d.config.Parallel, d.shaped)
 }
 
-// revert gives etcd the data of a snapshot on every control-plane node. Node objects of machines that the VNF has no more are deleted before the
-// kubelets restart: a kubelet whose Node object is deleted later would not register again.
+// revert gives etcd the data of a snapshot on every control-plane node.
 func revert(c clusterShape) *operationPlan {
 	p := &planner{clusterShape: c}
 	p.Begin(vnflcm.RevertPhase)
-	last := p.Once(deleteLostNodes, p.restoreMembers(p.Once(chooseSource)))
-	last = p.Once(restartNetwork, p.Each(p.nodes(), restartKubelet, last))
-	p.Each(p.nodes(), restoreMarks, last)
+	p.registerNodes(p.Once(deleteLostNodes, p.restoreMembers(p.Once(chooseSource))))
 	p.Once(registerVIM, p.All())
 	p.Once(forgetSource, p.Once(compareUsers, p.All()))
 	return &p.operationPlan
@@ -47,7 +44,7 @@ func runRestoreMarks(ctx context.Context, e *environment, n mgmt.Node) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		e.op.Warn(ctx, fmt.Sprintf("after the revert %s is no node of the cluster: heal the machine, or restart its kubelet: %v", n.Name, err))
+		e.op.Warn(ctx, fmt.Sprintf("after the restore %s is no node of the cluster: heal the machine, or restart its kubelet: %v", n.Name, err))
 		return nil
 	}
 	labels, taints := e.nodeLabels(n), e.taintsAfterScript(n)
