@@ -134,6 +134,7 @@ func (p *planner) returnFromChange() {
 	p.healBalancers(p.Once(checkEndpoint))
 	running := p.Once(readCluster, p.All())
 	p.updateHosts(running)
+	running = p.announce(plan.Replaced(p.ControlPlane), running)
 
 	joining := slices.Concat(plan.Added(p.Workers), plan.Replaced(p.nodes()))
 	restarted := plan.Restarted(p.nodes())

@@ -33,10 +33,7 @@ func scaleOut(c clusterShape) *operationPlan {
 // voting member before the next one joins.
 func (p *planner) joinNodes(controlPlane, workers []machine, running tasks) {
 	nodes := slices.Concat(controlPlane, workers)
-	if p.Virtual && len(controlPlane) > 0 {
-		running = p.Each(plan.Staying(p.ControlPlane), announcePeers, running)
-	}
-	prepared := p.prepare(nodes, running)
+	prepared := p.prepare(nodes, p.announce(controlPlane, running))
 	var joined, member tasks
 	voters := len(plan.Staying(p.ControlPlane))
 	for i, n := range controlPlane {
@@ -124,4 +121,12 @@ func withVoters(t task, voters int) task {
 		t.Why += "; then etcd has two members, and ends with the loss of either, until the next node follows"
 	}
 	return t
+}
+
+// announce tells the nodes that share the virtual address of new ones.
+func (p *planner) announce(controlPlane []machine, running tasks) tasks {
+	if !p.Virtual || len(controlPlane) == 0 {
+		return running
+	}
+	return p.Each(plan.Staying(p.ControlPlane), announcePeers, running)
 }
