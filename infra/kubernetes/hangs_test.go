@@ -21,7 +21,7 @@ import (
 )
 
 // brief is a Config whose steps end soon.
-func brief(c *kubernetes.Config) { c.Ready, c.Gone = 2*time.Second, 2*time.Second }
+func brief(c *kubernetes.Config) { c.Ready, c.Gone = 10*time.Second, 10*time.Second }
 
 // webhook refuses to answer for objects of a resource, because its Service does not exist. The function that is returned
 // removes the webhook.
@@ -90,13 +90,13 @@ func TestStepsHaveLimits(t *testing.T) {
 		trouble func(l *lab) (remove func())
 		parts   []string
 	}{
-		"webhook without a service": {func(l *lab) func() { return l.webhook("CREATE", "", "configmaps") }, []string{noHook, `service "hook" not found`, "ConfigMap shop/", "no success within 2s"}},
+		"webhook without a service": {func(l *lab) func() { return l.webhook("CREATE", "", "configmaps") }, []string{noHook, `service "hook" not found`, "ConfigMap shop/", "no success within 10s"}},
 		"namespace that is being deleted": {func(l *lab) func() { return l.heldNamespace("example.com/hold") },
-			[]string{"Namespace shop: is being deleted", "example.com/hold", "no success within 2s"}},
+			[]string{"Namespace shop: is being deleted", "example.com/hold", "no success within 10s"}},
 		"API that fails": {func(l *lab) func() {
 			l.cluster.Fail(cnftest.Fault{Method: http.MethodPatch, Path: "/deployments", Code: http.StatusInternalServerError, Message: "etcdserver: no leader", Times: -1})
 			return l.cluster.Heal
-		}, []string{"etcdserver: no leader", "Deployment shop/", "no success within 2s"}},
+		}, []string{"etcdserver: no leader", "Deployment shop/", "no success within 10s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +123,7 @@ func TestScalingHasLimits(t *testing.T) {
 	l.Manager = l.start(brief)
 	remove := l.webhook("UPDATE", "apps", "*/scale")
 	op, err := l.Scale(t.Context(), l.id, vnflcm.ScaleVnfRequest{Type: vnflcm.ScaleOut, AspectID: "webs"})
-	l.failsWith(op, err, `failed calling webhook "hook.example.com"`, "no success within 2s")
+	l.failsWith(op, err, `failed calling webhook "hook.example.com"`, "no success within 10s")
 	if !l.heard(`failed calling webhook`) {
 		t.Error("the reason was not reported while the operation waited")
 	}

@@ -112,6 +112,7 @@ func TestNotReadyStays(t *testing.T) {
 	if diff := cmp.Diff([]string{"configmaps/settings", "deployments/web", "services/web", "statefulsets/db"}, l.objects("shop", "deployments", "statefulsets", "configmaps", "services")); diff != "" {
 		t.Error(diff)
 	}
+	l.Manager = l.start()
 	l.rollback(op)
 	if left := l.objects("shop", "deployments", "statefulsets", "configmaps", "services"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
