@@ -92,11 +92,19 @@ func (r snapshotRemover) remove(ctx context.Context, rec *snapshotRecord) error 
 	return r.Update(ctx, func(ctx context.Context, b *store.Batch) error { return r.Drop(ctx, b, kindSnapshot, rec.ID) })
 }
 
-// snapshotRemover returns what removes the snapshots of an instance that no operation has locked, as long as the instance has this version; 0
-// for an instance that does not exist.
-func (m *Manager) snapshotRemover(instanceID string, version int64) snapshotRemover {
+// snapshotRemover returns what removes the snapshots of an instance that no operation has locked, as long as the instance has this version. inst is
+// nil for an instance that has been deleted. Each removal gives the instance another version: of two removals at the same time, which would each
+// leave the snapshot that the other one removes, one is refused.
+func (m *Manager) snapshotRemover(inst *instanceRecord, version int64) snapshotRemover {
 	return snapshotRemover{records: m.records, keeper: keptSnapshots{m.cfg.Snapshots, m.cfg.SnapshotPolicy}, apply: func(ctx context.Context, build func(context.Context, *store.Batch) error) error {
-		b := store.Batch{Assert: []store.Record{{Kind: kindInstance, ID: instanceID, Version: version}}}
+		var b store.Batch
+		if inst != nil {
+			record, err := m.records.Seal(kindInstance, inst.Instance.ID, version, inst)
+			if err != nil {
+				return err
+			}
+			b.Put = append(b.Put, record)
+		}
 		if err := build(ctx, &b); err != nil {
 			return err
 		}
@@ -104,6 +112,7 @@ func (m *Manager) snapshotRemover(instanceID string, version int64) snapshotRemo
 		if errors.Is(err, ErrConflict) {
 			return errInstanceChanged
 		}
+		version++
 		return err
 	}}
 }
@@ -130,7 +139,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	return m.snapshotRemover(rec.Instance, version).remove(ctx, rec)
+	return m.snapshotRemover(inst, version).remove(ctx, rec)
 }
 
 // checkLast returns ErrState for the only snapshot of an instantiated VNF that has passed its test.

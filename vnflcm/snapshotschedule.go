@@ -120,7 +120,7 @@ func (m *Manager) pruneAll(ctx context.Context) error {
 		switch {
 		case errInst == nil && inst.Holder == "", errors.Is(errInst, ErrNotFound):
 			instantiated := errInst == nil && inst.Instance.InstantiationState == Instantiated
-			err = errors.Join(err, m.snapshotRemover(instanceID, version).prune(ctx, instanceID, instantiated))
+			err = errors.Join(err, m.snapshotRemover(inst, version).prune(ctx, instanceID, instantiated))
 		case errInst != nil:
 			err = errors.Join(err, errInst)
 		}
