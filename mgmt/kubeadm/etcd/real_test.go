@@ -85,8 +85,8 @@ func TestRealEtcd(t *testing.T) {
 	members := until(t, client, "four healthy members", healthy(4))
 	for _, s := range servers {
 		m := memberAt(t, members, s.Addr)
-		if diff := cmp.Diff(etcd.Member{ID: m.ID, Name: s.Name, PeerURLs: []string{s.Peer}, ClientURLs: []string{s.Client}, Healthy: true, Leader: m.Leader}, m); diff != "" {
-			t.Error(diff)
+		if diff := cmp.Diff(etcd.Member{ID: m.ID, Name: s.Name, PeerURLs: []string{s.Peer}, ClientURLs: []string{s.Client}, Healthy: true, Leader: m.Leader, Version: m.Version}, m); diff != "" || m.Version == "" {
+			t.Errorf("version %q:\n%s", m.Version, diff)
 		}
 	}
 	first, second, third := memberAt(t, members, servers[0].Addr), memberAt(t, members, servers[1].Addr), memberAt(t, members, servers[2].Addr)
