@@ -19,7 +19,7 @@ help: ## list the targets
 # -p 4: many tests wait, so four packages at a time take less time on two cores than two.
 .PHONY: test
 test: $(GOTESTSUM) ## tests of every package in a few minutes; lists the skipped tests with their reasons
-	$(GOTESTSUM) --format pkgname -- -count=1 -p 4 -timeout 25m ./...
+	$(GOTESTSUM) --format pkgname -- -count=1 -p 4 -timeout 40m ./...
 
 .PHONY: race
 race: $(GOTESTSUM) ## the packages that start goroutines, under the race detector
