@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	// The tests create hundreds of small worlds, each soon garbage. Collecting less often while the process is small halves
 	// the time of the package.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(500 << 20)
+	debug.SetMemoryLimit(2 << 30)
 	goleak.VerifyTestMain(m)
 }
 
