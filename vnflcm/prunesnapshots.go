@@ -117,7 +117,8 @@ func (m *Manager) snapshotRemover(inst *instanceRecord, version int64) snapshotR
 	}}
 }
 
-// DeleteSnapshot removes a snapshot and its archive (SOL003 v3.3.1 5.4.24.3.5). ErrConflict: an operation takes it, or works on its instance.
+// DeleteSnapshot removes a snapshot and its archive (SOL003 v3.3.1 5.4.24.3.5). ErrConflict: an operation takes it, or works on its instance, or
+// another snapshot of the instance is being removed.
 // ErrState: it is the last snapshot of an instantiated VNF. Take another one before, or terminate the VNF.
 func (m *Manager) DeleteSnapshot(ctx context.Context, id string) error {
 	rec, version, err := m.records.snapshot(ctx, id)
