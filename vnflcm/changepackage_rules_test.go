@@ -3,9 +3,12 @@ package vnflcm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
@@ -83,6 +86,46 @@ func TestManagementDriverLoss(t *testing.T) {
 		} else if strings.HasSuffix(want, "ready") && !slices.Equal(preview.Tasks[i].After, []int{i - 1}) {
 			t.Errorf("task %+v does not follow the one before", preview.Tasks[i])
 		}
+	}
+}
+
+// looker is a management driver that tells by which package the VNFCs run that a batch is said to replace.
+type looker struct {
+	*cluster
+	saw *[]string
+}
+
+func (l looker) note(hook string, op *vnflcm.Operation) {
+	for _, v := range op.Change.Replaced {
+		*l.saw = append(*l.saw, fmt.Sprintf("%s %s %s, VersionOf %s", hook, v.ID, ranBy(v), op.VersionOf(v).Package.VNFD().ID))
+	}
+}
+
+func (l looker) BeforeBatch(ctx context.Context, op *vnflcm.Operation) error {
+	l.note("before", op)
+	return l.cluster.BeforeBatch(ctx, op)
+}
+
+func (l looker) AfterBatch(ctx context.Context, op *vnflcm.Operation) error {
+	l.note("after", op)
+	return l.cluster.AfterBatch(ctx, op)
+}
+
+// TestReplacedOfBatch: drivers see the machines of a batch as they are, there and back.
+func TestReplacedOfBatch(t *testing.T) {
+	t.Parallel()
+	var saw []string
+	x := newToys(t, func(cfg *vnflcm.Config) {
+		bothVersions(cfg)
+		cfg.Mgmt["cluster"] = looker{cfg.Mgmt["cluster"].(*cluster), &saw}
+	})
+	id := x.instantiated("plain")
+	opID, err := x.ChangeVnfPkg(t.Context(), id, toNew(t, `{"pause_after": 1}`))
+	x.wait(opID, err, vnflcm.FailedTemp)
+	x.wait(opID, x.Rollback(t.Context(), opID), vnflcm.RolledBack)
+	isOld, isNew := " worker-0 "+toyVNFD+", VersionOf "+toyVNFD, " worker-0 "+newVNFD+", VersionOf "+newVNFD
+	if diff := cmp.Diff([]string{"before" + isOld, "after" + isNew, "before" + isNew, "after" + isOld}, saw); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -45,8 +45,8 @@ type PackageBatcher interface {
 	// such as members of a quorum. It adds and removes no unit. It adds to Losses and Irreversible what the InfraDriver cannot see. It
 	// reports every reason for which the change cannot be made. It changes nothing, and is called before the operation is accepted.
 	ArrangeUnits(ctx context.Context, op *Operation, plan PackagePlan) (PackagePlan, error)
-	// BeforeBatch runs before the machines of op.Batch change: it drains nodes and takes routes away. op.Change has the VNFCs of the batch.
-	// Machines with the method MethodRebuild or MethodReplace lose what is on their disks.
+	// BeforeBatch runs before the machines of op.Batch change: it drains nodes and takes routes away. op.Change has the VNFCs of the batch, as
+	// they are. Machines with the method MethodRebuild or MethodReplace lose what is on their disks.
 	BeforeBatch(ctx context.Context, op *Operation) error
 	// AfterBatch runs when the machines of op.Batch have changed: nodes join, routes return. op.Change.Added and Replaced are the VNFCs as they
 	// are now. Both methods run rolling back too, and may be called again like a hook: what must not happen twice is a step.

@@ -160,6 +160,21 @@ func (op *Operation) enterBatch(rec *operationRecord, number int) {
 	op.Batch, op.Change = &batch, change
 }
 
+// asIn returns the change with the VNFCs of a list in place of those with the same ids.
+func (c Change) asIn(list []VNFC) Change {
+	known := byID(list)
+	replace := func(vnfcs []VNFC) (out []VNFC) {
+		for _, v := range vnfcs {
+			if found, exists := known[v.ID]; exists {
+				v = found
+			}
+			out = append(out, v)
+		}
+		return out
+	}
+	return Change{Added: replace(c.Added), Removed: replace(c.Removed), Replaced: replace(c.Replaced)}
+}
+
 // inverse returns the batch as it is rolled back.
 func (b PackageBatch) inverse() PackageBatch {
 	b.Units = inverseUnits(b.Units)

@@ -205,6 +205,9 @@ func (op *Operation) enter(rec *operationRecord, p phase) {
 		op.enterScaling(rec, p.scaling-1)
 	case rec.Package != nil && (p.batch > 0 || p.infra != nil):
 		op.enterBatch(rec, p.batch)
+		if p.infra == nil { // management drivers see the machines as they are, also after an earlier attempt
+			op.Change = op.Change.asIn(op.VNFCs)
+		}
 	}
 }
 
