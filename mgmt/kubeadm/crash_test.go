@@ -158,15 +158,16 @@ func (s scenario) size(t *testing.T) (changes []mgmttest.Change) {
 	return append(changes, clustertest.Sized("simple", 1))
 }
 
-// prepare creates a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one.
-func (s scenario) prepare(t *testing.T) prepared {
+// prepare creates a cluster of one control-plane node (flavour simple) and two workers, if the scenario needs one. kept keeps snapshots if the
+// scenario takes some.
+func (s scenario) prepare(t *testing.T, kept vnflcm.Snapshots) prepared {
 	t.Helper()
 	if !s.running {
 		return prepared{}
 	}
 	of := setup{sandbox: sandbox.Config{Takes: takes}}
 	if s.saves {
-		of.snapshots = archives(t)
+		of.snapshots = kept
 	}
 	l := openLab(t, of)
 	id := l.Instantiated("instantiate_sandbox.json", s.size(t)...)
@@ -515,9 +516,9 @@ var still = []string{"create-vm", "replace-vm", "change-vm", "delete-vm", "stop-
 	"move-leader-kubelet", "static-pods", "members-kubelet"}
 
 // matrix returns the cases of the scenario: every point of every step that it cuts.
-func (s scenario) matrix(t *testing.T) []crashCase {
+func (s scenario) matrix(t *testing.T, kept vnflcm.Snapshots) []crashCase {
 	t.Helper()
-	p := s.prepare(t)
+	p := s.prepare(t, kept)
 	steps, want := s.undisturbed(t, p)
 	first := firstOf(steps)
 	slices.Sort(steps)
@@ -533,12 +534,22 @@ func (s scenario) matrix(t *testing.T) []crashCase {
 // TestCrash kills the process at every point of every step. The process that resumes must reach the same end state.
 func TestCrash(t *testing.T) {
 	t.Parallel()
+	crashIn(t, scenarios)
+}
+
+// crashIn crashes in every scenario. A test of its own prepares each one and closes its labs: those of all scenarios at once would take most of
+// the memory of the package.
+func crashIn(t *testing.T, list []scenario) {
+	t.Helper()
 	var cases []crashCase
-	for _, s := range scenarios {
-		if s.variant && fulltest.SkipsVariant(t, s.name) {
-			continue
-		}
-		cases = append(cases, s.matrix(t)...)
+	kept := archives(t)
+	for _, s := range list {
+		t.Run("undisturbed "+s.name, func(t *testing.T) {
+			if s.variant {
+				fulltest.SkipVariant(t)
+			}
+			cases = append(cases, s.matrix(t, kept)...)
+		})
 	}
 	crash(t, cases)
 }

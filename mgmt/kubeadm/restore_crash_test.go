@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/vnfkit/vnfkit/internal/fulltest"
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
@@ -54,12 +53,5 @@ var restoreScenarios = []scenario{
 // TestCrashRestore is TestCrash for restores of etcd.
 func TestCrashRestore(t *testing.T) {
 	t.Parallel()
-	var cases []crashCase
-	for _, s := range restoreScenarios {
-		if s.variant && fulltest.SkipsVariant(t, s.name) {
-			continue
-		}
-		cases = append(cases, s.matrix(t)...)
-	}
-	crash(t, cases)
+	crashIn(t, restoreScenarios)
 }

@@ -19,9 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The tests create many small worlds, each soon garbage. Collect less often while the process is small.
-	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(500 << 20)
+	debug.SetGCPercent(400) // many small worlds, each soon garbage
 	goleak.VerifyTestMain(m)
 }
 

@@ -68,7 +68,7 @@ func Open(t testing.TB, s Setup) *Lab {
 	l := &Lab{t: t, setup: s, Store: store.NewMemory(), Package: s.Package, told: told{hosts: map[string]string{}}}
 	l.setup.Requests = cmp.Or(s.Requests, filepath.Join(s.Package, "requests"))
 	l.build()
-	t.Cleanup(func() {
+	atEnd(t, func() {
 		for _, pod := range l.World.PodsRunTwice() {
 			t.Errorf("two copies of a pod have run at the same time: %s", pod)
 		}
@@ -84,6 +84,15 @@ func Open(t testing.TB, s Setup) *Lab {
 		check(t, l.registerVIM())
 	}
 	return l
+}
+
+// atEnd calls do once at the end of the test. Package testing keeps the functions of Cleanup of ended tests, and with them whole labs, until
+// the test program ends.
+func atEnd(t testing.TB, do func()) {
+	t.Cleanup(func() {
+		do()
+		do = nil
+	})
 }
 
 // T returns the test that the lab belongs to.
@@ -144,7 +153,7 @@ func (l *Lab) ProcessOver(dial Dial, change ...func(*vnflcm.Config)) *vnflcm.Man
 	}
 	m, err := vnflcm.New(l.t.Context(), config)
 	check(l.t, err)
-	l.t.Cleanup(func() {
+	atEnd(l.t, func() {
 		closed(l.t, m.Close(context.WithoutCancel(l.t.Context())))
 		closed(l.t, pool.Close())
 	})
