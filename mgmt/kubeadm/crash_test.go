@@ -537,8 +537,8 @@ func TestCrash(t *testing.T) {
 	crashIn(t, scenarios)
 }
 
-// crashIn crashes in every scenario. A test of its own prepares each one and closes its labs: those of all scenarios at once would take most of
-// the memory of the package.
+// crashIn crashes in every scenario. A subtest prepares each one and closes its labs: those of all scenarios at once would take most of the
+// memory of the package.
 func crashIn(t *testing.T, list []scenario) {
 	t.Helper()
 	var cases []crashCase

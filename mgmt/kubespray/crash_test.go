@@ -301,7 +301,7 @@ func TestCrash(t *testing.T) {
 	t.Parallel()
 	var cases []crashCase
 	for i, s := range scenarios {
-		t.Run("undisturbed "+s.name, func(t *testing.T) { // a test of its own closes its labs
+		t.Run("undisturbed "+s.name, func(t *testing.T) { // the subtest closes its labs
 			if s.variant {
 				fulltest.SkipVariant(t)
 			}
