@@ -16,10 +16,10 @@ GOVULNCHECK := bin/govulncheck-v1.9.0
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9%-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Many tests wait, so four packages and four tests of each at a time take less time on two cores than two.
+# -p 4: many tests wait, so four packages at a time take less time on two cores than two.
 .PHONY: test
 test: $(GOTESTSUM) ## tests of every package in a few minutes; lists the skipped tests with their reasons
-	$(GOTESTSUM) --format pkgname -- -count=1 -p 4 -parallel 4 -timeout 40m ./...
+	$(GOTESTSUM) --format pkgname -- -count=1 -p 4 -timeout 40m ./...
 
 .PHONY: race
 race: $(GOTESTSUM) ## the packages that start goroutines, under the race detector

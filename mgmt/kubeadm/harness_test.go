@@ -3,6 +3,7 @@ package kubeadm_test
 import (
 	"cmp"
 	"context"
+	"flag"
 	"net"
 	"runtime/debug"
 	"slices"
@@ -21,7 +22,12 @@ import (
 	"github.com/vnfkit/vnfkit/vnflcm"
 )
 
+// TestMain lets four tests run beside each other: they wait for machines that do not answer.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("4")
+	}
 	debug.SetGCPercent(400) // hundreds of small worlds, each soon garbage
 	goleak.VerifyTestMain(m)
 }
