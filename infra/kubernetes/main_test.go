@@ -2,6 +2,7 @@ package kubernetes_test
 
 import (
 	"flag"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,5 +14,6 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		_ = f.Value.Set("12")
 	}
+	debug.SetGCPercent(400) // many small clusters, each soon garbage
 	goleak.VerifyTestMain(m)
 }
