@@ -195,7 +195,7 @@ var contract = map[string][]call{
 	"services": {
 		{"POST services", "{metadata: {name: web}, spec: {ports: [{port: 0}]}}", "422 Invalid spec.ports[0].port spec.ports[0].targetPort"},
 		{"POST services", "{metadata: {name: Web}, spec: {ports: [{port: 80}]}}", "422 Invalid metadata.name"},
-		{"POST services", "{metadata: {name: 1web}, spec: {ports: [{port: 80}]}}", "422 Invalid metadata.name"},
+		{"POST services", "{metadata: {name: web.1}, spec: {ports: [{port: 80}]}}", "422 Invalid metadata.name"},
 		{"POST services", "{metadata: {name: web}, spec: {ports: [{port: 80}]}}", "201 spec/type=ClusterIP spec/ports/0/protocol=TCP spec/ports/0/targetPort=80"},
 		{"POST services", "{metadata: {name: port}, spec: {type: NodePort, ports: [{port: 80, nodePort: 0}]}}", "201"},
 		{"POST services", "{metadata: {name: outer}, spec: {type: LoadBalancer, ports: [{port: 80}]}}", "201"},

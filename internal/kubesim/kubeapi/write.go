@@ -229,7 +229,7 @@ func (q *request) checkName(path *field.Path, name string) (faults field.ErrorLi
 	case "Namespace":
 		check = validation.ValidateNamespaceName
 	case "Service":
-		check = validation.NameIsDNS1035Label
+		check = validation.NameIsDNSLabel
 	case "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding":
 		check = func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	}
