@@ -18,7 +18,7 @@ help: ## list the targets
 
 # -p 4: many tests wait, so four packages at a time take less time on two cores than two. The two that take longest begin first.
 .PHONY: test
-test: $(GOTESTSUM) ## tests of every package in a few minutes; lists the skipped tests with their reasons
+test: $(GOTESTSUM) ## tests of every package, 15 minutes on two cores; lists the skipped tests with their reasons
 	$(GOTESTSUM) --format pkgname -- -count=1 -p 4 -timeout 40m ./mgmt/kubeadm ./infra/kubernetes ./...
 
 .PHONY: race
