@@ -105,10 +105,18 @@ func (d *realSSHD) start(t *testing.T) {
 	}
 }
 
-// kill kills sshd and every process that serves a connection.
+// kill kills sshd and every process that serves a connection. It stops the listening process first: a client whose connection ends
+// comes back at once, and nothing would end the process that serves it then.
 func (d *realSSHD) kill(t *testing.T) {
 	t.Helper()
-	pid := strconv.Itoa(d.process.Process.Pid)
+	n := d.process.Process.Pid
+	if err := syscall.Kill(n, syscall.SIGSTOP); err != nil {
+		t.Error(err)
+	}
+	if _, err := syscall.Wait4(n, nil, syscall.WUNTRACED, nil); err != nil {
+		t.Error(err)
+	}
+	pid := strconv.Itoa(n)
 	children, err := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
 	if err != nil {
 		t.Error(err)
