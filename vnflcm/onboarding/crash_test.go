@@ -40,16 +40,18 @@ func (c *crashed) start(t *testing.T, s site) {
 	r, err := onboarding.New(s.dir, onboarding.Options{MinFree: 1})
 	must(t, err)
 	m, err := vnflcm.New(ctx, vnflcm.Config{Store: c.store, Key: testKey, Packages: r, LeaseTTL: time.Second})
+	if err == nil { // even if a write of its first work was cut
+		t.Cleanup(func() {
+			cancel()
+			_ = m.Close(context.Background())
+		})
+	}
 	if c.store.IsCut() {
 		return
 	}
 	must(t, err)
 	c.Repository = r
 	go func() { _ = r.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		_ = m.Close(context.Background())
-	})
 }
 
 // live uploads, disables and deletes a package, until the process ends.
