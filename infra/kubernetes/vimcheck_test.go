@@ -34,7 +34,7 @@ func TestCheckVIM(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, done := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, done := context.WithTimeout(t.Context(), time.Minute)
 			defer done()
 			inter, err1 := vnflcm.NewParams(c.inter)
 			access, err2 := vnflcm.NewParams(c.access)

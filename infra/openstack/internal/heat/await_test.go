@@ -165,11 +165,15 @@ func TestCourses(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	s := &script{states: []string{"CREATE_IN_PROGRESS"}, events: failing[:2]}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	s := &script{states: []string{"CREATE_IN_PROGRESS"}, events: failing[:1], later: failing[1:2]}
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := s.client(t).Created(ctx, stack, nil)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, unfinished resources: group") {
+	_, err := s.client(t).Created(ctx, stack, func(e heat.Event) {
+		if e.Resource == "group" {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(fmt.Sprint(err), "CREATE_IN_PROGRESS, unfinished resources: group") {
 		t.Errorf("error %v", err)
 	}
 }
