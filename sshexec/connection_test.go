@@ -312,6 +312,7 @@ func TestLinkThatTakesNothing(t *testing.T) {
 				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 				return &stuckConn{Conn: conn, stuck: stuck, closed: make(chan struct{})}, err
 			}})
+			sshexec.SetAnswerLimit(pool, sshexec.AnswerLimit)
 			host := pool.Host(target(t, remote))
 			if err := host.Wait(withinMinutes(t)); err != nil {
 				t.Fatal(err)

@@ -70,7 +70,10 @@ func DigestLine(line string) (digest, name string, ok bool) { return digestLine(
 // WithoutHost is withoutHost, for a fuzz target.
 func WithoutHost(content []byte, host string) []byte { return withoutHost(content, host) }
 
-// SetAnswerLimit sets the time for which calls of the pool wait for an answer of a host after the end of their context.
+// AnswerLimit is the time for which calls of a Pool wait for an answer of a host after the end of their context.
+const AnswerLimit = answerLimit
+
+// SetAnswerLimit sets another AnswerLimit for a pool.
 func SetAnswerLimit(p *Pool, limit time.Duration) { p.answerLimit = limit }
 
 // AwaitingConnection returns the number of callers that wait for connections that the pool is setting up.

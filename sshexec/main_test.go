@@ -26,9 +26,11 @@ func target(t *testing.T, h *sshtest.Host) sshexec.Target {
 	}
 }
 
+// newPool returns a pool that takes no host for silent because the machine is slow.
 func newPool(t *testing.T, o sshexec.Options) *sshexec.Pool {
 	t.Helper()
 	pool := sshexec.NewPool(o)
+	sshexec.SetAnswerLimit(pool, time.Minute)
 	t.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)

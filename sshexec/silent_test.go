@@ -42,6 +42,7 @@ func TestExecOnASilentHost(t *testing.T) {
 				c, err := new(net.Dialer).DialContext(ctx, network, addr)
 				return &freezer{Conn: c, frozen: &frozen}, err
 			}})
+			sshexec.SetAnswerLimit(pool, sshexec.AnswerLimit)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-begun
@@ -73,6 +74,7 @@ func TestEndingGoesOn(t *testing.T) {
 		cancel()
 	}()
 	pool := newPool(t, sshexec.Options{})
+	sshexec.SetAnswerLimit(pool, sshexec.AnswerLimit)
 	err := pool.Host(target(t, remote)).Exec(ctx, sshexec.Command{Argv: []string{"hang"}, Root: true})
 	if !errors.Is(err, sshexec.ErrDisconnected) {
 		t.Fatalf("got %v", err)
@@ -154,9 +156,7 @@ func TestCancelAwaitsKilledProcesses(t *testing.T) {
 				<-begun
 				cancel()
 			}()
-			pool := newPool(t, sshexec.Options{})
-			sshexec.SetAnswerLimit(pool, time.Minute)
-			err := pool.Host(to).Exec(ctx, sshexec.Command{Argv: []string{"hang"}, Root: true, Grace: 100 * time.Millisecond})
+			err := newPool(t, sshexec.Options{}).Host(to).Exec(ctx, sshexec.Command{Argv: []string{"hang"}, Root: true, Grace: 100 * time.Millisecond})
 			mu.Lock()
 			defer mu.Unlock()
 			if !errors.Is(err, context.Canceled) || !killed || probes != 3 {
